@@ -199,7 +199,7 @@ def _marked_facts(rows, key, bound):  # type: ignore[no-untyped-def]
     """
     facts, count = np.empty((1024, 4), dtype=np.int64), 0
     pools = np.empty((rows.num_steps + 1, _POOL), dtype=np.int64)
-    marks = np.empty((rows.num_steps + 1, _POOL), dtype=np.uint64)
+    marks = np.full((rows.num_steps + 1, _POOL), ~np.uint64(0))
     sizes = np.zeros(rows.num_steps + 1, dtype=np.int64)
     for x in range(len(rows.ids)):
         own = paired(key, np.uint64(rows.ids[x]))
@@ -209,7 +209,9 @@ def _marked_facts(rows, key, bound):  # type: ignore[no-untyped-def]
         for i in range(rows.ends[x], rows.ends[x + 1]):
             step, y = rows.steps[i], rows.others[i]
             if i == rows.ends[x] or step != rows.steps[i - 1]:
-                _admit(pools, marks, sizes, step ^ 1, x, paired(pooled, np.uint64(step)))
+                mark = paired(pooled, np.uint64(step))
+                if mark < marks[step ^ 1, _POOL - 1]:
+                    _admit(pools, marks, sizes, step ^ 1, x, mark)
                 stepped = paired(own, np.uint64(step))
             if step & 1 == 0:
                 mark = paired(stepped, np.uint64(rows.ids[y]))

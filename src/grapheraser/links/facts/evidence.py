@@ -73,11 +73,13 @@ def is_chosen(key, own, other, count, most):  # type: ignore[no-untyped-def]
 
     One of 2, of 4, of 8, ... counts, so that others stay when one of many comes or goes.
     """
-    level = level_of(count, most)
-    if level == 0:
-        return True
-    mark = paired(paired(key, np.uint64(own)), np.uint64(other))
-    return mark < np.uint64(1) << np.uint64(64 - level)
+    return paired(paired(key, np.uint64(own)), np.uint64(other)) <= bound_of(count, most)
+
+
+@compiled
+def bound_of(count: int, most: int) -> np.uint64:
+    """Return the largest hash of those that are chosen; see `is_chosen`."""
+    return ~np.uint64(0) >> np.uint64(level_of(count, most))
 
 
 @compiled(inline=True)
@@ -123,10 +125,11 @@ def count_constant(rows, head, step, i, slots, key, counts, met, reads, read):  
     if read >= 0:
         reads = note(reads, read, c, rows.num_steps + ENTRIES + back, rows.num_steps)
         read += 1
-    own, body, found = paired(key, np.uint64(rows.steps[i])), 0, 0
+    own, body, found = paired(paired(key, np.uint64(rows.steps[i])), np.uint64(ids[c])), 0, 0
+    bound = bound_of(last - first, MAX_SHARING)
     for j in range(first, last):
         x = others[j]
-        if x == head or not is_chosen(own, ids[c], ids[x], last - first, MAX_SHARING):
+        if x == head or paired(own, np.uint64(ids[x])) > bound:
             continue
         if read >= 0:
             reads = note(reads, read, x, ENTRIES + step, rows.num_steps)
@@ -185,15 +188,16 @@ def shared_facts(rows, head, step, but, key, reads, read):  # type: ignore[no-un
     """
     ends, steps, others, ids = rows.ends, rows.steps, rows.others, rows.ids
     first, last = span(rows, head, step)
-    own, room, tails = paired(key, np.uint64(step)), 0, 0
+    own, room, tails = paired(paired(key, np.uint64(step)), np.uint64(ids[head])), 0, 0
+    bound = bound_of(last - first, MAX_SHARING)
     for i in range(first, last):
         t = others[i]
-        if t != but and is_chosen(own, ids[head], ids[t], last - first, MAX_SHARING):
+        if t != but and paired(own, np.uint64(ids[t])) <= bound:
             room += ends[t + 1] - ends[t]
     shared, count = np.empty(room, dtype=np.int64), 0
     for i in range(first, last):
         t = others[i]
-        if t == but or not is_chosen(own, ids[head], ids[t], last - first, MAX_SHARING):
+        if t == but or paired(own, np.uint64(ids[t])) > bound:
             continue
         tails += 1
         if read >= 0:

@@ -35,6 +35,7 @@ from grapheraser.links.facts.walks import (
 # Codes that a dense array is made for.
 _MAX_CODES = 2**22
 _BLOCK = 1024
+_WORDS = 4  # of 64 bits, for the steps of an entity
 
 Alive = NDArray[np.bool_]
 
@@ -206,7 +207,7 @@ def _follow(rows, alive, pairs, keys, support, body, length, come):  # type: ign
     ``pairs`` are the two entries of each fact. One that comes is a conclusion first, while no path
     leads through it, and a part of paths then; one that goes, the other way around.
     """
-    sign, size = (1 if come else -1), 1
+    sign, size, marks = (1 if come else -1), 1, marks_of(rows)
     for _ in range(length):
         size *= rows.num_steps + 1
     counts, codes = np.zeros(size, dtype=np.int64), np.empty(size, dtype=np.int64)
@@ -215,11 +216,28 @@ def _follow(rows, alive, pairs, keys, support, body, length, come):  # type: ign
         if come:
             _conclude(rows, alive, there, back, keys, support, body, length, sign, counts, codes)
             alive[there], alive[back] = True, True
-            _pass(rows, alive, there, back, keys, support, body, length, sign)
+            _pass(rows, alive, marks, there, back, keys, support, body, length, sign)
         else:
-            _pass(rows, alive, there, back, keys, support, body, length, sign)
+            _pass(rows, alive, marks, there, back, keys, support, body, length, sign)
             alive[there], alive[back] = False, False
             _conclude(rows, alive, there, back, keys, support, body, length, sign, counts, codes)
+
+
+@compiled
+def marks_of(rows):  # type: ignore[no-untyped-def]
+    """Mark the steps of each entity, some under the same bit: few are asked for that it lacks."""
+    marks = np.zeros((len(rows.ids), _WORDS), dtype=np.uint64)
+    for x in range(len(rows.ids)):
+        for i in range(rows.ends[x], rows.ends[x + 1]):
+            step = rows.steps[i]
+            marks[x, (step >> 6) & (_WORDS - 1)] |= np.uint64(1) << np.uint64(step & 63)
+    return marks
+
+
+@compiled(inline=True)
+def is_marked(marks, place, step):  # type: ignore[no-untyped-def]
+    """Tell whether the entity at a place may have a step; if not, it hasn't."""
+    return marks[place, (step >> 6) & (_WORDS - 1)] >> np.uint64(step & 63) & np.uint64(1)
 
 
 @compiled
@@ -256,23 +274,28 @@ def _concluding(rows, alive, there, back, length):  # type: ignore[no-untyped-de
 
 
 @compiled
-def _pass(rows, alive, there, back, keys, support, body, length, sign):  # type: ignore[no-untyped-def]
-    """Count the paths that lead through a fact."""
-    m, code, first, last = rows.num_steps, -1, 0, 0
+def _pass(rows, alive, marks, there, back, keys, support, body, length, sign):  # type: ignore[no-untyped-def]
+    """Count the paths that lead through a fact; ``marks`` are those of `marks_of`."""
+    m, code, first, last = rows.num_steps, np.int64(-1), np.int64(0), np.int64(0)
+    asked, known, count = np.int64(-1), np.empty(m, dtype=np.int64), 0
     paths = paths_through(rows, alive, there, back, length)
-    for n in range(len(paths)):
-        x, y = paths[n, 1], paths[n, 2]
-        if paths[n, 0] != code:
-            code = paths[n, 0]
-            first = np.searchsorted(keys, code * m)
-            last = first
-            while last < len(keys) and keys[last] < (code + 1) * m:
-                last += 1
-        for k in range(first, last):
-            step = keys[k] - code * m
-            if _has(rows, alive, x, step):
+    for way in range(2):  # paths of one way that follow each other have much in common
+        for n in range(way, len(paths), 2):
+            x, y = paths[n, 1], paths[n, 2]
+            if paths[n, 0] != code or x != asked:
+                if paths[n, 0] != code:
+                    code = paths[n, 0]
+                    first = np.searchsorted(keys, code * m)
+                    last = first + np.searchsorted(keys[first:], (code + 1) * m)
+                asked, count = x, 0
+                for k in range(first, last):
+                    step = keys[k] - code * m
+                    if is_marked(marks, x, step) and _has(rows, alive, x, step):
+                        known[count] = k
+                        count += 1
+            for k in known[:count]:
                 body[k] += sign
-                if _holds(rows, alive, x, step, y):
+                if _holds(rows, alive, x, keys[k] - code * m, y):
                     support[k] += sign
 
 
