@@ -21,7 +21,9 @@ from grapheraser.aggregation import (
     resolve_aggregator,
 )
 from grapheraser.aggregation.log_linear import pool_weights
-from grapheraser.aggregation.members import START
+from grapheraser.aggregation.members import BEST, START
+from grapheraser.aggregation.members.counting import NAMES as COUNTING
+from grapheraser.aggregation.members.surprises import NAMES
 from grapheraser.aggregation.pooled import EMPTY_SAMPLE, FittedPool
 from grapheraser.aggregation.sample.membership import sampled_nodes
 from grapheraser.errors import GraphEraserError, ParameterError
@@ -29,7 +31,7 @@ from grapheraser.graph.contents import Contents
 from tests.aggregation.members.oracle import GRAPHS, ensemble_of
 from tests.strategies import small_graph
 
-SUBSETS = [("words",), ("labels", "features"), ("edges", "pattern"), ("interactions",), MEMBERS]
+SUBSETS = [("words",), ("labels", "features"), ("edges", "pattern"), BEST, MEMBERS]
 
 
 def fitted(graph: ge.Graph, **options: Any) -> ge.GraphEraser:
@@ -60,7 +62,8 @@ def test_the_posterior_is_the_softmax_of_weighted_evidence(
     options: dict[str, Any] = {} if shards else {"model": "closed-form"}
     eraser = fitted(small, members=members, **options)
     pool, ensemble = pool_of(eraser), eraser.aggregator_.ensemble
-    assert tuple(pool.weights) == (*members, *(["shards"] if shards else []))
+    names = [name for part in members for name in (NAMES if part == NAMES[0] else (part,))]
+    assert list(pool.weights) == [*names, *(["shards"] if shards else [])]
     every = np.arange(small.num_nodes)
     parts = [member.evidence(ensemble, every) for member in pool.members.values()]
     scores = np.einsum("i,vic->vc", pool.learned.members, np.concatenate(parts, axis=1))
@@ -69,7 +72,7 @@ def test_the_posterior_is_the_softmax_of_weighted_evidence(
     np.testing.assert_allclose(found, expected, atol=1e-6)
     held_out = [member.held_out(ensemble, pool.sample) for member in pool.members.values()]
     labels = small.y[small.positions(pool.sample)]
-    start = np.array([START[name] for name in pool.weights])
+    start = np.array([START.get(name, 0.3) for name in pool.weights])
     learned = pool_weights(np.concatenate(held_out, axis=1), labels, start)
     for mine, its in zip(pool.learned, learned, strict=True):
         assert mine.tobytes() == its.tobytes()
@@ -81,8 +84,8 @@ def test_members_left_out_leave_nothing_behind(
 ) -> None:
     eraser = fitted(small, members=list(members))
     kept = {name.split("/")[0] for name in eraser.aggregator_.tensors}
-    counting = any(name in members for name in ("words", "labels", "edges"))
-    expected = {name for name in members if name in ("pattern", "interactions", "features")}
+    counting = any(name in members for name in COUNTING)
+    expected = {name for name in members if name not in COUNTING}
     expected |= {"counts"} if counting else set()
     assert kept == expected | {"shards", "nodes", "weights", "offsets"}
     words = "counts/words" in eraser.aggregator_.tensors

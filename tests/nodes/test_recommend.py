@@ -9,11 +9,13 @@ import pytest
 
 import grapheraser as ge
 from grapheraser.aggregation import MEMBERS
+from grapheraser.aggregation.members import BEST
 from grapheraser.errors import PartitionError
 from grapheraser.graph import Graph
 from grapheraser.models import GNNS
 from grapheraser.nodes.recommend import (
     CLOSED_FORM,
+    RICHER,
     Recommendation,
     advised_shards,
     held_out_nodes,
@@ -32,12 +34,13 @@ def two_classes(*, n: int = 400, seed: int = 0) -> Graph:
     return Graph.from_arrays(x, ends, y, test=np.arange(0, n, 5), num_classes=2)
 
 
-def checkerboard(*, n: int = 1200) -> Graph:
-    """Two columns whose product says the class: only a model that bends sees it."""
+def checkerboard(*, n: int = 1200, more: int = 0) -> Graph:
+    """Two columns whose product says the class, and more columns that say nothing."""
     rng = np.random.Generator(np.random.PCG64(1))
     x = rng.choice([-1.0, 1.0], size=(n, 2))
     y = (x.prod(axis=1) > 0).astype(int)
     x = x + 0.05 * rng.normal(size=x.shape)
+    x = np.hstack([x, 0.1 * (rng.random((n, more)) < 0.02)])
     edges = np.zeros((2, 0), int)
     return Graph.from_arrays(x, edges, y, test=np.arange(0, n, 6), num_classes=2)
 
@@ -57,7 +60,7 @@ def test_where_shards_add_nothing_it_says_so() -> None:
     assert advice.model == CLOSED_FORM
     assert advice.f1[CLOSED_FORM] > 0.95
     assert "shards add nothing" in advice.reasons[0]
-    assert set(advice.f1) == {CLOSED_FORM, *GNNS, *(f"{name} shards" for name in GNNS)}
+    assert set(advice.f1) == {CLOSED_FORM, RICHER, *GNNS, *(f"{name} shards" for name in GNNS)}
     assert (advice.num_shards, advice.partition, advice.members) == (1, "hash", MEMBERS)
     eraser = fit_as_advised(two_classes(), advice)
     assert eraser.unlearn(ge.Nodes([1])).statement == "exact"
@@ -66,13 +69,13 @@ def test_where_shards_add_nothing_it_says_so() -> None:
 def test_a_model_that_was_asked_for_is_named_even_where_it_adds_nothing() -> None:
     advice = recommend(two_classes(), "sage", epochs=5, num_shards=3)
     assert advice.model == CLOSED_FORM
-    assert set(advice.f1) == {CLOSED_FORM, "sage", "sage shards"}
+    assert set(advice.f1) == {CLOSED_FORM, RICHER, "sage", "sage shards"}
     assert "keep 'sage'" in advice.reasons[1]
     assert "3 of them: as asked for" in advice.reasons[1]
 
 
 def test_where_shards_add_something_they_are_advised() -> None:
-    graph = checkerboard()
+    graph = checkerboard(more=200)
     advice = recommend(graph, "mlp", epochs=100, num_shards=2)
     assert advice.f1["mlp"] > advice.f1[CLOSED_FORM] + advice.margin
     assert (advice.model, advice.partition, advice.num_shards) == ("mlp", "hash", 2)
@@ -81,6 +84,16 @@ def test_where_shards_add_something_they_are_advised() -> None:
     gain = advice.f1["mlp"] - advice.f1[CLOSED_FORM]
     assert f"{gain:.3f}" in advice.reasons[0]
     assert "chance" not in advice.reasons[0]
+    assert fit_as_advised(graph, advice).unlearn(ge.Nodes([1])).statement == "exact"
+
+
+def test_richer_members_are_advised_where_they_add_more_than_chance_could() -> None:
+    """Of few columns a random layer bends as well as a model does."""
+    graph = checkerboard()
+    advice = recommend(graph, "closed-form")
+    assert advice.f1[RICHER] > advice.f1[CLOSED_FORM] + advice.margin
+    assert (advice.model, advice.members) == (CLOSED_FORM, BEST)
+    assert "surprises" in advice.reasons[-1]
     assert fit_as_advised(graph, advice).unlearn(ge.Nodes([1])).statement == "exact"
 
 

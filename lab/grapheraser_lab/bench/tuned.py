@@ -16,6 +16,7 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
+from grapheraser.aggregation.members import BEST
 from grapheraser.datasets import load_dataset
 from grapheraser.environment import versions
 from grapheraser.errors import ParameterError
@@ -32,7 +33,6 @@ from grapheraser_lab.rivals.tuned_gnn import GRID
 _VALIDATION = 1 / 8
 OURS = "closed-form"
 STOPPED, REFITTED, COOLED = _SIDES = ("stopped", "refitted", "cooled")
-_MEMBERS = ["words", "labels", "edges", "interactions", "features"]
 _SCORES = ("f1", "macro_f1", "rarest_f1", "log_loss", "calibration_error")
 
 
@@ -80,10 +80,12 @@ def public(
     *,
     seeds: int = 3,
     keep: str | Path = "runs/tuned-public",
+    since: str | Path | None = None,
     progress: Callable[[str], None] = lambda text: None,
 ) -> dict[str, Any]:
     """As `run`, on the public splits: labels of validation nodes choose, and teach nobody."""
-    return run(datasets, seeds=seeds, keep=keep, split="public", progress=progress)
+    options: Any = {"keep": keep, "since": since, "split": "public", "progress": progress}
+    return run(datasets, seeds=seeds, **options)
 
 
 def export(name: str, seeds: int, folder: Path, split: str = "random") -> None:
@@ -164,7 +166,7 @@ def _rival(file: Path) -> dict[str, NDArray[np.float64]]:
 
 def _ours(graph: Graph, seed: int, split: str) -> dict[str, float]:
     context: dict[str, Any] = {"context": "all"} if split == "public" else {}
-    return GraphEraser(OURS, members=_MEMBERS, seed=seed, **context).fit(graph).evaluate()
+    return GraphEraser(OURS, members=BEST, seed=seed, **context).fit(graph).evaluate()
 
 
 def _posteriors(logs: NDArray[np.floating]) -> NDArray[np.float64]:

@@ -39,6 +39,7 @@ from grapheraser.aggregation.members.base import Evidence, Ids, Positions
 from grapheraser.aggregation.members.counting import WORDS
 from grapheraser.aggregation.members.features import is_wide
 from grapheraser.aggregation.members.shards import FittedShards
+from grapheraser.aggregation.members.surprises import NAMES as SURPRISES
 from grapheraser.aggregation.members.target_words import names_for
 from grapheraser.aggregation.routed import SHARDS_ASKED, RoutedAggregator
 from grapheraser.aggregation.sample.membership import (
@@ -173,7 +174,8 @@ class PooledAggregator:
         """Number of members; those of classes share their sums, those of targets don't."""
         if not graph.label_kind.is_classes:
             return len(parts) + (WORDS in parts) * (len(names_for(graph.num_classes)) - 1)
-        return len(self.members_on(graph)) + self.shards
+        more = (SURPRISES[0] in parts) * (len(SURPRISES) - 1)
+        return len(self.members_on(graph)) + more + self.shards
 
     def _parts(self, classes: bool, wide: bool) -> dict[str, Member]:
         names = self.members

@@ -106,6 +106,7 @@ def recommend(
         shards: Number of shards, if it is fixed.
         epochs: Training epochs per shard.
     """
+    from grapheraser.aggregation import named
     from grapheraser.datasets import load_dataset
     from grapheraser.nodes import recommend as advising
 
@@ -122,6 +123,7 @@ def recommend(
     best = sorted(advice.f1.items(), key=lambda entry: -entry[1])
     print_table("", ("candidate", "F1"), [(name, f"{f1:.3f}") for name, f1 in best])
     given: dict[str, tuple[object, object]] = {"shards": (advice.num_shards, 1)}
+    given |= {"members": (",".join(advice.members), ",".join(named(None)))}
     given |= {"epochs": (epochs, 100), "seed": (seed, 0), "split-seed": (split_seed, 0)}
     given |= {"split": (split, "auto"), "context": (context, "unlabelled")}
     changed = [f" --{name} {now}" for name, (now, usual) in given.items() if now != usual]

@@ -138,7 +138,7 @@ class Rehearsal:
         pool = self.settings.aggregator
         assert isinstance(pool, PooledAggregator)
         # A real fit takes them the other way round.
-        groups = [("features",), ("pattern", "interactions"), COUNTING]
+        groups = [("features",), ("pattern", "interactions", "surprises"), COUNTING]
         groups = [tuple(name for name in group if name in pool.members) for group in groups]
         parts = [
             closed_form(replace(pool, members=group, shards=False), seed=self.settings.seed)

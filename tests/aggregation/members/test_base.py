@@ -21,6 +21,7 @@ from grapheraser.aggregation.members.counting import Counting
 from grapheraser.aggregation.members.features import FeatureRegression
 from grapheraser.aggregation.members.interactions import InteractionRegression
 from grapheraser.aggregation.members.pattern import PatternRegression
+from grapheraser.aggregation.members.surprises import Surprises
 from tests.aggregation.members.oracle import (
     GRAPHS,
     as_test_nodes,
@@ -39,6 +40,7 @@ MEMBERS: dict[str, Member] = {
     "edges": Counting(("edges",)),
     "pattern": PatternRegression(),
     "interactions": InteractionRegression(columns=7),
+    "surprises": Surprises(),
     "features": FeatureRegression(),
 }
 # Number of feature columns, by what becomes of them.
@@ -75,7 +77,7 @@ def check_steps(member: Member, graph: ge.Graph, data: st.DataObject) -> None:
 
 
 @pytest.mark.parametrize("kind", GRAPHS)
-@pytest.mark.parametrize("name", ["counting", "pattern", "interactions", "features"])
+@pytest.mark.parametrize("name", ["counting", "pattern", "interactions", "surprises", "features"])
 @settings(max_examples=10)
 @given(data=st.data())
 def test_after_any_steps_a_member_is_what_a_fit_gives(

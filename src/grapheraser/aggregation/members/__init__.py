@@ -13,11 +13,13 @@ from grapheraser.aggregation.members.interactions import InteractionRegression
 from grapheraser.aggregation.members.paths import PathRegression
 from grapheraser.aggregation.members.pattern import PatternRegression
 from grapheraser.aggregation.members.shards import RoutedShards
+from grapheraser.aggregation.members.surprises import Surprises
 from grapheraser.aggregation.members.target_pattern import TargetPattern
 from grapheraser.aggregation.members.target_words import TargetWords
 from grapheraser.errors import ParameterError
 
 __all__ = [
+    "BEST",
     "KNOWN",
     "MEMBERS",
     "PATHS",
@@ -40,6 +42,7 @@ START = {
     "edges": 0.1,
     "pattern": 0.3,
     "interactions": 0.3,
+    "surprises": 0.3,
     "features": 0.3,
     "shards": 0.3,
     PATHS: 0.3,
@@ -50,8 +53,10 @@ _ALONE = FeatureRegression(columns=384, spread=4, second=16)
 _RIDGE = 30.0
 _OF_TARGETS = FeatureRegression(first=16, second=16, ridge=_RIDGE)
 KNOWN = tuple(name for name in START if name not in ("shards", PATHS))
-# By default: `interactions`, which looks at all that `pattern` does, is there to be named.
-MEMBERS = tuple(name for name in KNOWN if name != "interactions")
+# By default; the other two are there to be named, `interactions` in the place of `pattern`.
+MEMBERS = tuple(name for name in KNOWN if name not in ("interactions", "surprises"))
+# What is best in the mean, on validation nodes; see docs/aggregation.md.
+BEST = tuple(name for name in KNOWN if name != "pattern")
 
 
 def named(members: Sequence[str] | None) -> tuple[str, ...]:
@@ -74,6 +79,8 @@ def closed_form(names: Sequence[str]) -> dict[str, Member]:
         found["pattern"] = PatternRegression()
     if "interactions" in names:
         found["interactions"] = InteractionRegression()
+    if "surprises" in names:
+        found["surprises"] = Surprises()
     if "features" in names:
         found["features"] = FeatureRegression() if len(names) > 1 else _ALONE
     return found

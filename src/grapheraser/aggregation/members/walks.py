@@ -101,6 +101,17 @@ def stale_nodes(change: Change, graph: Graph, walk: Walk, among: Ids | None = No
     return Stale(nodes, moved)
 
 
+def near_nodes(change: Change, graph: Graph) -> Ids:
+    """Find the nodes whose row of one step may not be what it was.
+
+    Returns: sorted ids of the touched nodes, and of those next to a label, a role or features that
+    are new.
+    """
+    tables = change.before.graph.table, graph.table
+    nodes: Ids = _near(*tables, change.touched, True, graph.label_kind.row_bytes)[0]
+    return np.sort(nodes)
+
+
 @compiled
 def _stale(before, after, touched, walk, everyone, among, row_bytes):  # type: ignore[no-untyped-def]
     near, slots, rewritten = _near(before, after, touched, walk.features, row_bytes)
