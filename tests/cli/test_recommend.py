@@ -8,7 +8,7 @@ from tests.cli.commands import data, run
 def test_recommend_ends_with_a_command_that_follows_its_advice() -> None:
     options = ("--model", "mlp", "--shards", 4, "--epochs", 2)
     advice = data("recommend", "demo", *options)
-    assert {"closed-form", "mlp", "mlp shards"} == set(advice["f1"])
+    assert {"closed-form", "closed-form, richer", "mlp", "mlp shards"} == set(advice["f1"])
     assert advice["reasons"]
     *told, command = run("recommend", "demo", *options).stdout.strip().split("\n")
     assert told[: len(advice["reasons"])] == advice["reasons"]

@@ -70,8 +70,9 @@ class GraphEraser(Eraser):
             training graph and forget as exactly as the shards do. None: where several shards are
             routed, but not with the paper's own aggregations (mean, majority, learned).
         engine: auto, pyg, cpu or cuda.
-        members: which closed-form members: words, labels, edges, pattern, interactions, features.
-            None: all but interactions, which may stand in the place of pattern.
+        members: which closed-form members: words, labels, edges, pattern, interactions, surprises,
+            features. None: all but interactions, which may stand in the place of pattern, and
+            surprises.
         halo: let every shard see the features of its members' neighbours in other shards, without
             their labels. It often lifts shards that stand alone; a request then retrains each shard
             that sees what it names.
