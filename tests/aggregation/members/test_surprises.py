@@ -89,6 +89,18 @@ def test_labels_around_have_told_all_that_they_can() -> None:
     assert with_labels < 0.5 < against_them
 
 
+def test_sums_over_fewer_nodes_take_fewer_bits_after_a_request_too(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    graph = GRAPHS["sparse"]
+    monkeypatch.setattr(surprises, "_MOST", graph.num_train)
+    eraser = ge.GraphEraser("closed-form", members=["surprises"]).fit(graph)
+    assert eraser.aggregator_.tensors["surprises/expected"].dtype == np.int64
+    eraser.unlearn(ge.Nodes(graph.train_nodes[:1]))
+    assert eraser.aggregator_.tensors["surprises/expected"].dtype == np.int32
+    assert eraser.verify().identical
+
+
 def test_dense_features_and_hubs_are_counted_too() -> None:
     for name in ("dense", "hub"):
         graph = GRAPHS[name]

@@ -15,7 +15,7 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cache, cached_property
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -45,8 +45,8 @@ from grapheraser.kernels.sets import ranks
 from grapheraser.kernels.vectors import HALF, HALF_LANES, load, store, zeros
 
 NAMES = ("surprises", "surprises around", "surprises of labels")
-# A node counts as 1; shares are fractions of it.
-_ONE = 2**12
+# A node counts as 1; shares are fractions of it. Sums over fewer nodes than `_MOST` take 32 bits.
+_ONE, _MOST = 2**12, 2**18
 # All classes together, beside the labels around a node.
 _EVERY = 0.2
 # Neighbours whose features count; twice as many gain nothing.
@@ -75,7 +75,8 @@ class Columns(NamedTuple):
         """Look at the nodes at these places, and at their neighbours of a kind."""
         ring = ring_around(graph, places, Reach(kind, _AROUND), key_of(seed))
         near = one_hop(graph, places, seed)
-        return cls(*_columns(graph.table, *ring, near, graph.num_features), near)
+        pointers, columns = _columns(graph.table, *ring, near, graph.num_features)
+        return cls(pointers, columns, near)
 
     def replaced(self, rows: NDArray[np.int64], fresh: Columns) -> Columns:
         """Some rows of this one, with fresh ones, in their order, where ``rows`` is -1."""
@@ -109,7 +110,8 @@ class Surprises:
         """See `Member`."""
         assert isinstance(fitted, FittedSurprises)
         nodes = np.union1d(near_nodes(change, ensemble.graph), change.gone)
-        counts, expected = fitted.counts.copy(), fitted.expected.copy()
+        counts = fitted.counts.copy()
+        expected = fitted.expected.astype(_forms(ensemble.graph)["expected"].dtype)
         for sign, graph in ((-1, change.before.graph), (1, ensemble.graph)):
             places = trained_among(graph, nodes)
             for start in range(0, len(places), _AT_ONCE):
@@ -128,8 +130,8 @@ class Surprises:
 
     def restore(self, tensors: Tensors) -> FittedSurprises:
         """See `Member`."""
-        counts = np.asarray(tensors["counts"], dtype=np.int32)
-        return FittedSurprises(counts, np.asarray(tensors["expected"], dtype=np.int64), None)
+        expected: NDArray[Any] = np.asarray(tensors["expected"])
+        return FittedSurprises(np.asarray(tensors["counts"], dtype=np.int32), expected, None)
 
 
 class Judged(NamedTuple):
@@ -146,13 +148,13 @@ class FittedSurprises:
     Attributes:
         counts: int32 ``[columns + 1, num_classes]``, nodes of a class that have a column; in the
             last row all of them.
-        expected: int64 ``[columns + 1, num_classes + 1]``, shares of each class around them, and
-            last what is left for all classes.
+        expected: whole numbers ``[columns + 1, num_classes + 1]``, shares of each class around
+            them, and last what is left for all classes.
         judged: None after loading.
     """
 
     counts: NDArray[np.int32]
-    expected: NDArray[np.int64]
+    expected: NDArray[np.integer]
     judged: Judged | None = field(repr=False)
 
     @property
@@ -219,7 +221,7 @@ def _add(
     places: Places,
     seed: int,
     counts: NDArray[np.int32],
-    expected: NDArray[np.int64],
+    expected: NDArray[np.integer],
 ) -> None:
     """Count the nodes at these places, or take them out."""
     columns = Columns.of(graph, places, SHARDED[graph.context], seed)
@@ -235,7 +237,7 @@ def _forms(graph: Graph) -> dict[str, Form]:
     )
     return {
         "counts": Form(np.int32, (rows, c), 0, most),
-        "expected": Form(np.int64, (rows, c + 1), 0, most * _ONE),
+        "expected": Form(np.int32 if most < _MOST else np.int64, (rows, c + 1), 0, most * _ONE),
     }
 
 
