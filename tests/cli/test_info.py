@@ -63,3 +63,15 @@ def test_where_there_is_no_run_info_says_so(tmp_path: Path) -> None:
     done = run("info", tmp_path)
     assert done.returncode == 1
     assert "there is no run here" in done.stderr
+
+
+def test_info_of_several_labels_and_of_numbers(tmp_path: Path) -> None:
+    edges, several = [[0, 1, 2], [1, 2, 3]], [{"art"}, {"art", "law"}, {"law"}, set()]
+    for name, y, said in (
+        ("several", several, "labels of nodes: art, law"),
+        ("numbers", np.array([0.5, 1.25, 2.0, 0.1]), "1 number of nodes"),
+    ):
+        graph = ge.Graph.from_arrays(np.eye(4), edges, y, each_edge_once=True)
+        ge.GraphEraser("closed-form").fit(graph).save(tmp_path / name)
+        assert said in run("info", tmp_path / name).stdout
+        assert data("info", tmp_path / name)["graph"]["labels"] == name

@@ -121,6 +121,7 @@ def _graph(run: StoredRun) -> dict[str, Any]:
         "training_nodes": graph.num_train,
         "validation_nodes": len(graph.validation_nodes),
         "test_nodes": len(graph.test_nodes),
+        "labels": graph.label_kind.name,
         "context": graph.context,
         "named": graph.named,
         "directed": graph.directed,
@@ -147,7 +148,6 @@ def _print(found: Mapping[str, Any]) -> None:
     predicts = others.get(found["task"])
     sizes, versions = found["shard_sizes"], found["versions"]
     kind = [word for word in ("directed", "weighted") if graph[word]]
-    classes = graph["classes"]
     size = (
         f"{plural(graph['nodes'], 'node')}, "
         f"{plural(graph['edges'], 'edge')}{' (' + listed(kind) + ')' if kind else ''}, "
@@ -160,7 +160,7 @@ def _print(found: Mapping[str, Any]) -> None:
         size = f"{graph['nodes']:,} users and items, {graph['edges']:,} between them"
     rows = {
         "run": f"{found['run']} ({found['bytes'] / 1e6:,.1f} MB, format {found['format']})",
-        "predicts": predicts or _classes(classes, noun),
+        "predicts": predicts or _labels(graph, noun),
         "graph": f"{graph['name']}: {size}",
         "split": ""
         if predicts
@@ -183,10 +183,13 @@ def _print(found: Mapping[str, Any]) -> None:
     print_rows(rows, 12)
 
 
-def _classes(classes: Any, noun: str) -> str:
+def _labels(graph: Mapping[str, Any], noun: str) -> str:
+    classes, kind = graph["classes"], graph["labels"]
     if isinstance(classes, int):
-        return f"{plural(classes, 'class')} of {noun}s"
-    return f"classes of {noun}s: {', '.join(classes)}"
+        one = {"classes": "class", "several": "label"}.get(kind, "number")
+        return f"{plural(classes, one)} of {noun}s"
+    words = "labels" if kind == "several" else kind
+    return f"{words} of {noun}s: {', '.join(classes)}"
 
 
 def _model(described: Mapping[str, Any]) -> str:

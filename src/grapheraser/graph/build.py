@@ -36,7 +36,7 @@ def from_arrays(
     /,
     x: ArrayLike | sp.sparray | sp.spmatrix,
     edge_index: ArrayLike,
-    y: ArrayLike,
+    y: ArrayLike | sp.sparray | Sequence[Any],
     *,
     ids: ArrayLike | None = None,
     train: ArrayLike | None = None,
@@ -116,7 +116,7 @@ def warn_of(notes: Sequence[str], name: str) -> None:
 def checked_fields(
     x: Any,
     edge_index: ArrayLike,
-    y: ArrayLike,
+    y: Any,
     ids: ArrayLike | None,
     split: Split,
     num_classes: int | None,
