@@ -137,6 +137,8 @@ def test_what_shards_of_typed_graphs_dont_take_is_refused() -> None:
     training = ge.Training(neighbours=[2, 2])
     with pytest.raises(ParameterError, match="'neighbours' of Training are for graphs without"):
         ge.GraphEraser("rgcn", training=training).fit(built(world))
+    with pytest.raises(ParameterError, match="engine 'cpu' has no kernels for typed graphs"):
+        ge.GraphEraser("rgcn", engine="cpu").fit(built(world))
     unfit: Any = len
     with pytest.raises(ParameterError, match="can't be called with the types and classes"):
         ge.GraphEraser(unfit).fit(built(world))

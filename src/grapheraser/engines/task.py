@@ -106,7 +106,8 @@ def built_in(config: TrainingConfig, engine: str) -> ModelSpec:
     """Return the model; refuse a config that an engine's kernels can't train."""
     beyond = config.beyond_kernels
     if not isinstance(config.model, ModelSpec):
-        beyond, can = (), "trains the built-in models only"
+        own = config.model.is_own
+        can = "trains the built-in models only" if own else "has no kernels for typed graphs"
     elif beyond:
         can = f"can't train with {', '.join(beyond)}"
     else:

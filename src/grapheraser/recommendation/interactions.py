@@ -371,7 +371,7 @@ def _weighed(matrix: Any, scale: float | None) -> Any:
             raise GraphError(
                 f"interactions have weights (found {values[values != 1][0]:g}), and no 'scale' "
                 "declares which one counts as 1.",
-                hint="Recommender(scale=5.0), or drop the weights: matrix != 0.",
+                hint="Recommender(scale=5.0), fit --scale 5, or drop the weights: matrix != 0.",
             )
         return matrix.astype(np.int8)
     with np.errstate(invalid="ignore"):
