@@ -8,7 +8,6 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import sparse as sp
 
 from grapheraser.datasets import load_dataset
 from grapheraser.datasets.load import data_root
@@ -18,6 +17,7 @@ from grapheraser.graph import Edges, Features, Graph, Graphs, Nodes, SetFeatures
 from grapheraser.graph.changes.parts import GraphEdges, GraphNodes
 from grapheraser.graph.changes.sides import Interactions, Items, Users
 from grapheraser.graphs import Collection
+from grapheraser.graphs.encoding import rows_of
 from grapheraser.links.metrics import link_score
 from grapheraser.seeding import generator
 from grapheraser_lab.rivals.recommend import split_of
@@ -150,10 +150,9 @@ class GraphsWorld(World):
             none = inside[:0]
             gone = (inside.ravel(), none.reshape(0, 2))
             gone = gone if isinstance(request, GraphNodes) else (none.ravel(), inside)
-            rows.append(self.graph[one].without(*gone).row)
-        return replace(
-            self, graph=Collection(graph.updated([SetFeatures(touched, sp.vstack(rows))]))
-        )
+            rows.append(self.graph[one].without(*gone).numbers)
+        left = rows_of(np.concatenate(rows), np.array([len(row) for row in rows]))
+        return replace(self, graph=Collection(graph.updated([SetFeatures(touched, left)])))
 
     def around(self, kind: str, item: Any) -> Ids:
         """See `World`; nothing is left of a whole graph that went."""
