@@ -17,6 +17,7 @@ from typing import Any
 
 import numpy as np
 
+from grapheraser.checks import one_of
 from grapheraser.datasets import generate_graph, load_dataset
 from grapheraser.embeddings import Embedder
 from grapheraser.environment import versions
@@ -39,6 +40,7 @@ DATASETS = ("cora", "pubmed", "facebook_pages", "amazon_computers")
 OURS, WITH_FEATURES = "Embedder", "Embedder with features"
 WIDE = "Embedder with features, 256 columns"
 RIVALS: dict[str, Method] = {"DeepWalk": deepwalk, "node2vec": node2vec_ways, "FastRP": fastrp}
+METHODS = (OURS, WITH_FEATURES, WIDE, *RIVALS)
 _TITLES = {
     "f1": "F1 of a linear probe",
     "auc": "AUC of links",
@@ -51,7 +53,7 @@ Report = Mapping[str, Any]
 
 def run(
     datasets: Iterable[str] = DATASETS,
-    methods: Iterable[str] = (OURS, WITH_FEATURES, WIDE, *RIVALS),
+    methods: Iterable[str] = METHODS,
     *,
     seeds: int = 1,
     folder: str | Path = "runs/embeddings",
@@ -66,11 +68,12 @@ def run(
         folder: where results are kept; what is there is not measured again.
         progress: told how far it is.
     """
+    asked = [one_of("methods", "embeddings", name, METHODS) for name in methods]
     kept, found = Path(folder), []
     kept.mkdir(parents=True, exist_ok=True)
     for name in datasets:
         for seed in range(seeds):
-            for method in methods:
+            for method in asked:
                 file = kept / f"{name}-{method.replace(',', '').replace(' ', '-')}-{seed}.json"
                 if not file.exists():
                     progress(f"{name}, {method}, seed {seed}")
