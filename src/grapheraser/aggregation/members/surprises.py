@@ -194,7 +194,7 @@ class FittedSurprises:
 
     @cached_property
     def table(self) -> NDArray[np.float64]:
-        """What each column is worth for each class, in whole vectors."""
+        """The worth of each column for each class, in whole vectors."""
         old = self.counts[:0], self.expected[:0], np.zeros((0, 0))
         table: NDArray[np.float64] = _worth(self.counts, self.expected, self.sizes, *old)
         return table
@@ -243,7 +243,7 @@ def _forms(graph: Graph) -> dict[str, Form]:
 
 @cache
 def _left() -> NDArray[np.float64]:
-    """What the logarithm of each smaller count loses where it counts one node less."""
+    """Return the loss of the logarithm of each smaller count where it counts one node less."""
     counts = np.arange(1, _SMALLER)
     left: NDArray[np.float64] = logarithms(np.append(1.0, counts / (counts + 1)))
     return left
@@ -300,7 +300,7 @@ def _count(sign, pointers, columns, near, labels, counts, expected):  # type: ig
 
 @compiled
 def _worth(counts, expected, sizes, old_counts, old_expected, old):  # type: ignore[no-untyped-def]
-    """What columns are worth; rows that are as they were are taken from an old table."""
+    """Return the worth of columns; rows that are as they were are taken from an old table."""
     columns, c = counts.shape
     out = np.zeros((columns, -(-c // HALF_LANES) * HALF_LANES))
     for f in range(columns):

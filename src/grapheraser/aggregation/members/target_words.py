@@ -145,7 +145,7 @@ class WordSums:
 
 @dataclass(frozen=True, eq=False)
 class Judged:
-    """What the sampled nodes are judged by; it saves time and follows from the graph.
+    """Basis that the sampled nodes are judged on; it saves time and follows from the graph.
 
     Attributes:
         candidates: for the regression on all columns, and whom it lets in next.
