@@ -123,8 +123,10 @@ chromium:
 # of what can't be installed are skipped.
 integrations: $(READY)
 	@$(BIN)/python -m pip install --quiet -c constraints.txt -e '.[molecules,onnx]' \
-	  onnxruntime faiss-cpu lancedb pgserver || \
+	  onnxruntime faiss-cpu lancedb || \
 	  echo "rdkit, ONNX or vector indexes are not installed: their tests are skipped."
+	@$(BIN)/python -m pip install --quiet -c constraints.txt pgserver || \
+	  echo "PostgreSQL with pgvector is not installed: its tests are skipped."
 
 bench: $(READY)
 	$(BIN)/grapheraser bench all --out lab/results
