@@ -128,32 +128,70 @@ class Known(NamedTuple):
         return torch.stack([users, self.indices[first + places.long()], others])
 
 
-def propagation(train: sp.csr_array, layers: int) -> Callable[[Tensor], Tensor]:
-    """Return what LightGCN does to factors of users and items: the mean of so many layers.
+class Layers:
+    """The mean of so many layers of factors of users and items, as LightGCN takes it.
 
-    It is symmetric, so gradients go back the same way.
+    It is symmetric, so gradients go back the same way. On a GPU kernels of our own read no more
+    than they have to: the last layer is made at the rows of a batch alone.
     """
-    import torch
 
-    if not layers:
-        return lambda start: start
-    parts: Any = [[None, train], [train.T, None]]
-    both = sp.csr_array(sp.block_array(parts))
-    scale = 1.0 / np.sqrt(np.maximum(np.diff(both.indptr), 1.0))
-    both = sp.csr_array(sp.diags_array(scale) @ both @ sp.diags_array(scale))
-    first, ends = (torch.tensor(part.astype(np.int32)) for part in (both.indptr, both.indices))
-    values = torch.tensor(both.data, dtype=torch.float32)
-    with warnings.catch_warnings():  # such tensors are in beta, says torch
-        warnings.simplefilter("ignore")
-        graph = torch.sparse_csr_tensor(first, ends, values, both.shape).to(device())
+    def __init__(self, train: sp.csr_array, count: int, kernels: Any = None) -> None:
+        import torch
 
-    def spread(start: Tensor) -> Tensor:
+        parts: Any = [[None, train], [train.T, None]]
+        both = sp.csr_array(sp.block_array(parts))
+        degrees = np.diff(both.indptr)
+        scale = 1.0 / np.sqrt(np.maximum(degrees, 1.0))
+        both = sp.csr_array(sp.diags_array(scale) @ both @ sp.diags_array(scale))
+        self.count, self.kernels = count, kernels
+        whole = [part.astype(np.int32) for part in (both.indptr, both.indices)]
+        self.parts = [torch.tensor(part, device=device()) for part in whole]
+        self.parts.append(torch.tensor(both.data, dtype=torch.float32, device=device()))
+        # The longest rows first, so that none is begun when all others are over.
+        self.rows = torch.tensor(np.argsort(-degrees, kind="stable"), device=device())
+        with warnings.catch_warnings():  # such tensors are in beta, says torch
+            warnings.simplefilter("ignore")
+            self.graph = torch.sparse_csr_tensor(*self.parts, both.shape)
+
+    def _step(self, base: Tensor, found: Tensor) -> Tensor:
+        if self.kernels is None:
+            return base + self.graph @ found
+        out = base.new_empty(base.shape)
+        self.kernels.gather(self.parts, self.rows, base, found, out, compact=False)
+        return out
+
+    def everywhere(self, start: Tensor) -> Tensor:
+        """Return the mean at all rows."""
         found = start
-        for _ in range(layers):
-            found = start + graph @ found
-        return found / (layers + 1)
+        for _ in range(self.count):
+            found = self._step(start, found)
+        return found / (self.count + 1)
 
-    return spread
+    def at(self, start: Tensor, rows: Tensor) -> Tensor:
+        """Return the mean at some rows."""
+        if not self.count or self.kernels is None:
+            return self.everywhere(start)[rows]
+        found = start
+        for _ in range(self.count - 1):
+            found = self._step(start, found)
+        out = start.new_empty((len(rows), start.shape[1]))
+        self.kernels.gather(self.parts, rows, start, found, out, compact=True)
+        return out / (self.count + 1)
+
+    def back(self, start: Tensor, rows: Tensor, parts: Tensor) -> Tensor:
+        """Return the gradient by ``start`` from gradients by the mean at some rows."""
+        import torch
+
+        parts = parts / (self.count + 1)
+        base = torch.zeros_like(start).index_add_(0, rows, parts)
+        found = base
+        for layer in range(self.count):
+            if layer or self.kernels is None:
+                found = self._step(base, found)
+            else:
+                found = base.clone()
+                self.kernels.scatter(self.parts, rows, parts, found)
+        return found
 
 
 def trained(
@@ -161,35 +199,64 @@ def trained(
 ) -> Factors:
     """Train factors by Adam and the BPR loss, as LightGCN's authors do.
 
-    Options are ``epochs``, ``decay``, ``seed``, and ``seconds`` after which no epoch begins.
+    Options are ``epochs``, ``decay``, ``seed``, and ``seconds`` after which no epoch begins. On a
+    GPU an epoch is recorded once and played again.
     """
     import torch
 
     users, items = train.shape
     draw = torch.Generator(device()).manual_seed(int(options.get("seed", 0)))
-    known, spread = Known.of(train), propagation(train, layers)
+    known, spread = Known.of(train), Layers(train, layers, _kernels())
     start = torch.empty(users + items, WIDTH, device=device()).normal_(0, _START, generator=draw)
-    optimizer = torch.optim.Adam([start], _RATE, fused=True)
-    began, epoch, offset = time.monotonic(), 0, torch.tensor([[0], [users], [users]])
-    offset = offset.to(device())
-    while epoch < options["epochs"] and time.monotonic() - began < options.get("seconds", np.inf):
-        drawn = known.triples(train.nnz, draw) + offset
+    optimizer = torch.optim.Adam([start], _RATE, fused=True, capturable=has_gpu())
+    offset = torch.tensor([[0], [users], [users]], device=device())
+    drawn = torch.empty(3, train.nnz, dtype=torch.int64, device=device())
+
+    def steps() -> None:
         for ends in drawn.split(_BATCH, dim=1):
             start.grad = bpr_gradient(start, spread, ends, options["decay"])
             optimizer.step()
+
+    began, epoch, play = time.monotonic(), 0, steps
+    while epoch < options["epochs"] and time.monotonic() - began < options.get("seconds", np.inf):
+        drawn.copy_(known.triples(train.nnz, draw) + offset)
+        play()
         epoch += 1
         if has_gpu():
+            if epoch == 1:
+                play = _recorded(steps)
             torch.cuda.synchronize()
         if look is not None:
-            final = spread(start)
-            look(Factors(final[:users], final[users:], epoch))
-    final = spread(start)
+            look(_factors(spread, start, users, epoch))
+    return _factors(spread, start, users, epoch)
+
+
+def _factors(spread: Layers, start: Tensor, users: int, epoch: int) -> Factors:
+    final = spread.everywhere(start)
     return Factors(final[:users], final[users:], epoch)
 
 
-def bpr_gradient(
-    start: Tensor, spread: Callable[[Tensor], Tensor], ends: Tensor, decay: float
-) -> Tensor:
+def _kernels() -> Any:
+    """Return kernels for a GPU; None where there is none."""
+    if not has_gpu():
+        return None
+    from grapheraser_lab.rivals import layers
+
+    return layers
+
+
+def _recorded(steps: Callable[[], None]) -> Callable[[], None]:
+    """Record what is to be done on the GPU, without doing it; return what does it."""
+    import torch
+
+    graph = torch.cuda.CUDAGraph()
+    with torch.cuda.graph(graph):
+        steps()
+    again: Callable[[], None] = graph.replay
+    return again
+
+
+def bpr_gradient(start: Tensor, spread: Layers, ends: Tensor, decay: float) -> Tensor:
     """Return the gradient of the BPR loss of triples ``[3, n]`` of rows, with its penalty.
 
     The loss is the mean of ``softplus(-u (i - j))`` of spread factors, plus half of the decay times
@@ -197,11 +264,11 @@ def bpr_gradient(
     """
     import torch
 
-    final, count, ends = spread(start), ends.shape[1], ends.reshape(-1)
-    user, item, other = final[ends].split(count)
+    count, ends = ends.shape[1], ends.reshape(-1)
+    user, item, other = spread.at(start, ends).split(count)
     pull = torch.sigmoid(-(user * (item - other)).sum(dim=1, keepdim=True)) / -count
     parts = torch.cat([pull * (item - other), pull * user, -pull * user])
-    gradient: Tensor = spread(torch.zeros_like(start).index_add_(0, ends, parts))
+    gradient: Tensor = spread.back(start, ends, parts)
     return gradient.index_add_(0, ends, start[ends], alpha=decay / count)
 
 

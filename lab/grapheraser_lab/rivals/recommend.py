@@ -58,12 +58,12 @@ _CHOOSING = 3000
 
 def split_of(name: str) -> tuple[sp.csr_array, sp.csr_array]:
     """Return the training and the test interactions of a data set."""
-    if name == "ml-100k":
-        return _divided(_movielens()[:, :2])
-    if name == "insteval":
-        return _divided(_lecturers())
     path = data_root() / "tasks" / "recommendation" / f"{name}.npz"
     if not path.exists():
+        if name == "ml-100k":
+            return _divided(_movielens()[:, :2])
+        if name == "insteval":
+            return _divided(_lecturers())
         raise DatasetNotFoundError(f"{path}: no such file.")
     with np.load(path) as found:
         shape = tuple(found["shape"].tolist())
@@ -306,14 +306,12 @@ def _chosen(
     """Return the options with the best NDCG@20 of what is held out."""
     made = RIVALS[name]
     tried: list[tuple[float, dict[str, float]]] = []
-    if len(made.grid) == len(made.stages) == 1:
-        return {**made.grid[0], "epochs": made.stages[0]}
     for options in made.grid:
 
         def held_score(fitted: Fitted, options: Options = options) -> None:
             given = {"epochs": fitted.epochs} if isinstance(fitted, Factors) else {}
-            ndcg = _score(fitted, part, held, _CHOOSING).ndcg
-            tried.append((ndcg, {**options, **given}))
+            tried.append((_score(fitted, part, held, _CHOOSING).ndcg, {**options, **given}))
+            progress(f"  {name}, held out: {tried[-1]}")
 
         def look(fitted: Factors, held_score: Callable[[Fitted], None] = held_score) -> None:
             if fitted.epochs in made.stages:
@@ -326,7 +324,6 @@ def _chosen(
                 held_score(fitted)
         else:
             held_score(made.fit(part, options))
-        progress(f"  {name} {options}: {max(tried, key=lambda one: one[0])}")
     return max(tried, key=lambda one: one[0])[1]
 
 

@@ -181,8 +181,10 @@ RIVALS: dict[str, Rival] = {
     "lightgcn": Rival(
         lightgcn, [{"decay": d} for d in _DECAYS], "torch", trained=True, stages=range(50, 1001, 50)
     ),
-    # Its paper's recipe, which leaves nothing to choose.
-    "lightgcn-recipe": Rival(lightgcn, [{"decay": 1e-4}], "torch", trained=True, stages=(1000,)),
+    # Its paper's recipe, which leaves the epoch to choose.
+    "lightgcn-recipe": Rival(
+        lightgcn, [{"decay": 1e-4}], "torch", trained=True, stages=range(50, 1001, 50)
+    ),
     "receraser": Rival(
         receraser,
         [{"shards": 10, "epochs": e, "decay": 1e-3} for e in (100, 200)],
