@@ -144,14 +144,14 @@ class Layers:
         scale = 1.0 / np.sqrt(np.maximum(degrees, 1.0))
         both = sp.csr_array(sp.diags_array(scale) @ both @ sp.diags_array(scale))
         self.count, self.kernels = count, kernels
-        whole = [part.astype(np.int32) for part in (both.indptr, both.indices)]
-        self.parts = [torch.tensor(part, device=device()) for part in whole]
-        self.parts.append(torch.tensor(both.data, dtype=torch.float32, device=device()))
+        parts = both.indptr.astype(np.int32), both.indices.astype(np.int32), both.data
+        first, ends, values = (torch.tensor(part, device=device()) for part in parts)
+        self.parts = first, ends, values.float()
         # The longest rows first, so that none is begun when all others are over.
         self.rows = torch.tensor(np.argsort(-degrees, kind="stable"), device=device())
         with warnings.catch_warnings():  # such tensors are in beta, says torch
             warnings.simplefilter("ignore")
-            self.graph = torch.sparse_csr_tensor(*self.parts, both.shape)
+            self.graph = torch.sparse_csr_tensor(first, ends, self.parts[2], both.shape)
 
     def _step(self, base: Tensor, found: Tensor) -> Tensor:
         if self.kernels is None:
@@ -210,7 +210,7 @@ def trained(
     start = torch.empty(users + items, WIDTH, device=device()).normal_(0, _START, generator=draw)
     optimizer = torch.optim.Adam([start], _RATE, fused=True, capturable=has_gpu())
     offset = torch.tensor([[0], [users], [users]], device=device())
-    drawn = torch.empty(3, train.nnz, dtype=torch.int64, device=device())
+    drawn: Tensor = torch.empty(3, train.nnz, dtype=torch.int64, device=device())
 
     def steps() -> None:
         for ends in drawn.split(_BATCH, dim=1):

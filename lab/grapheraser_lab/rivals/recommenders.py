@@ -174,7 +174,7 @@ RIVALS: dict[str, Rival] = {
     "lightfm": Rival(
         lightfm, [{"rate": r, "epochs": e} for r in (0.02, 0.05) for e in (30, 100)], "lightfm"
     ),
-    "ease": Rival(ease, [{"penalty": p} for p in (50, 100, 200, 400, 800)], dense=True),
+    "ease": Rival(ease, [{"penalty": 12.5 * 2**p} for p in range(9)], dense=True),
     "bpr-mf": Rival(
         bpr_mf, [{"decay": d} for d in _DECAYS], "torch", trained=True, stages=range(20, 401, 20)
     ),

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
-from grapheraser_lab.rivals import recommend, recommend_more
+from grapheraser_lab.rivals import factors, recommend, recommend_more
 from grapheraser_lab.rivals.recommenders import RIVALS, ease, popular
 from tests.recommendation.worlds import random_matrix
 
@@ -22,7 +22,7 @@ def test_every_model_is_scored_on_the_same_split(monkeypatch: pytest.MonkeyPatch
     cells = {cell["model"]: cell for cell in report["cells"]}
     assert cells.keys() == {"recommender", "popular", "ease"}
     assert cells["recommender"]["exact"] == "bit for bit"
-    assert cells["ease"]["options"]["penalty"] in (50, 100, 200, 400, 800)
+    assert cells["ease"]["options"] in RIVALS["ease"].grid
     assert all(0 <= cell["ndcg"] <= 1 for cell in cells.values())
     assert "LightGCN (published)" in recommend.markdown(report)
 
@@ -44,6 +44,22 @@ def test_ease_solves_its_equations() -> None:
     np.testing.assert_allclose(dense @ weights, scores, atol=1e-6)
     assert rest.shape == (40, 40)
     assert (popular(TRAIN, {})(np.arange(2))[0] == dense.sum(axis=0)).all()
+
+
+@pytest.mark.parametrize("on_gpu", [False, True])
+def test_gradients_of_layers_are_those_of_autograd(on_gpu: bool) -> None:
+    torch = pytest.importorskip("torch")
+    if on_gpu and not factors.has_gpu():
+        pytest.skip("kernels need a GPU")
+    spread = factors.Layers(TRAIN, 3, factors._kernels() if on_gpu else None)
+    start = torch.randn(100, factors.WIDTH, device=factors.device()).requires_grad_()
+    ends = torch.tensor([[0, 7, 7], [60, 75, 99], [61, 61, 80]], device=factors.device())
+    user, item, other = spread.everywhere(start)[ends]
+    loss = torch.nn.functional.softplus(-(user * (item - other)).sum(dim=1)).mean()
+    (loss + 0.5 * 0.01 * (start[ends] ** 2).sum() / 3).backward()
+    with torch.no_grad():
+        found = factors.bpr_gradient(start, spread, ends, 0.01)
+    torch.testing.assert_close(found, start.grad)
 
 
 def test_generated_interactions_are_as_many_as_asked_for() -> None:
