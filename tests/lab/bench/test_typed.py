@@ -8,6 +8,7 @@ from grapheraser.aggregation.members import paths
 from grapheraser.graph import Graph
 from grapheraser.graph.formats.typed import RelationEdges, assembled
 from grapheraser_lab.bench import typed
+from grapheraser_lab.rivals.typed import ends_of
 
 
 def a_graph() -> Graph:
@@ -34,7 +35,7 @@ def test_the_rows_of_a_rival_count_the_ends_and_labels_of_paths_without_the_node
     expected = [knows, knows @ labels + 0.5, around(knows @ knows)]
     expected += [around(knows @ knows) @ labels + 0.5, knows @ has, has]
     expected += [around(has @ has.T), around(has @ has.T) @ labels + 0.5]
-    found = [block.toarray() for block in typed._ends(graph)]
+    found = [block.toarray() for block in ends_of(graph)]
     assert len(found) == len(expected)
     for mine, wanted in zip(found, expected, strict=True):
         assert np.array_equal(mine, wanted)
