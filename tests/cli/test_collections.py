@@ -33,6 +33,11 @@ def test_a_collection_from_fit_to_verify(tmp_path: Path) -> None:
     found = data("predict", run, "--graphs", "3,4")["predictions"]
     assert [one["graph"] for one in found] == [3, 4]
     assert abs(sum(found[0]["values"].values()) - 1) < 1e-6
+    (why,) = data("predict", run, "--graphs", "3", "--explain")["predictions"][0]["explanations"]
+    most = max(why["nodes"], key=lambda node: abs(why["nodes"][node]))
+    told = said("predict", run, "--graphs", "3", "--explain").stdout
+    assert f"\n{most} " in told.partition("nodes that decide")[2]
+    assert "graph 900 is not in the collection" in said("predict", run, "--graphs", "900").stderr
     assert "test_f1" in data("evaluate", run)
     labels, edges, _ = random_parts(40, seed=2)[5]
     pair = "-".join(map(str, edges[0]))

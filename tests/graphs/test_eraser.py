@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -10,7 +11,12 @@ import pytest
 
 import grapheraser as ge
 from grapheraser.eraser import load_eraser
-from grapheraser.errors import GraphError, ParameterError
+from grapheraser.errors import (
+    GraphError,
+    NothingToForgetError,
+    ParameterError,
+    UnknownNodeError,
+)
 from grapheraser.graphs import Collection, CollectionEraser
 from grapheraser.graphs.reading import Read
 from tests.graphs.collections import collection_of, random_parts
@@ -169,3 +175,31 @@ def test_a_collection_that_makes_no_sense_is_refused(wrong: dict[str, object], s
 def test_a_graph_is_no_collection() -> None:
     with pytest.raises(ParameterError, match="must be a Collection"):
         CollectionEraser().fit(ge.load_dataset("demo"))  # type: ignore[arg-type]
+
+
+def test_what_is_refused_is_called_a_graph() -> None:
+    eraser = CollectionEraser().fit(collection_of(random_parts(30, seed=1), test=[1]))
+    new = {"node_label": [1], "edges": []}
+    unknown: list[Callable[[], object]] = [
+        lambda: eraser.unlearn(ge.Graphs([99])),
+        lambda: eraser.unlearn(ge.Labels([99])),
+        lambda: eraser.unlearn(ge.Nodes([0], graph=99)),
+        lambda: eraser.update(ge.SetGraphs([99], [new])),
+        lambda: eraser.plan(ge.Graphs([99])),
+        lambda: eraser.predict([99]),
+        lambda: eraser.score([99]),
+        lambda: eraser.explain(99),
+        lambda: eraser.collection_[99],
+    ]
+    for ask in unknown:
+        with pytest.raises(UnknownNodeError, match=r"^graph 99 is not in the collection") as error:
+            ask()
+        assert "node" not in str(error.value)
+        assert "the graph" not in str(error.value)
+    with pytest.raises(GraphError, match=r"^graph 5 is in the collection already.*\s+hint.*SetGr"):
+        eraser.update(ge.AddGraphs([5], [new], [1]))
+    eraser.unlearn(ge.Labels([5]))
+    with pytest.raises(NothingToForgetError, match=r"^graph 5 has no label"):
+        eraser.unlearn(ge.Labels([5]))
+    with pytest.raises(UnknownNodeError, match=r"^graph 7 has no node 99"):
+        eraser.unlearn(ge.Nodes([99], graph=7))

@@ -10,6 +10,7 @@ MEANINGS = {
     "changes": "by the names of the constructor's arguments.",
     "class_names": "names of all classes, in their order.",
     "classifier": "what answers about classes of nodes; None where the task has none.",
+    "collector": "what answers about whole graphs; None where the task has none.",
     "contents": "its pages and arrays.",
     "context": "which nodes are in shards beside the training nodes.",
     "deep": "for scikit-learn; has no part in it.",

@@ -26,12 +26,13 @@ from grapheraser.reports.wording import duration, plural
 
 if TYPE_CHECKING:
     from grapheraser.aggregation import Explanation
-    from grapheraser.graphs import CollectionEraser
+    from grapheraser.graphs import CollectionEraser, GraphExplanation
     from grapheraser.links import LinkEraser
     from grapheraser.nodes import GraphEraser
     from grapheraser.nodes.mitigations import Mitigation
     from grapheraser.recommendation import Recommender
 
+_DECIDING = 8  # nodes of a graph that is explained
 NODES, LINKS, RECOMMENDATION, GRAPHS = "nodes", "links", "recommendation", "graphs"
 
 
@@ -68,7 +69,8 @@ def predict(
         out: Write to this .parquet, .csv or .npz file; goes on where it was interrupted.
         posteriors: With --out: write posteriors as well.
         executor: With --out: where nodes are judged: local, process or ray.
-        explain: Show what each member of the ensemble answers.
+        explain: Show what each member of the ensemble answers; of a graph also the graphs most like
+            it, and which of its nodes decide.
         decimals: Round posteriors to this many decimals.
         top: Show this many of the largest probabilities; of a recommender, items.
         labels: Show the ranking of this many classes, without probabilities.
@@ -88,9 +90,11 @@ def predict(
     said_less = mitigation != Mitigation()
     more = bool(explain or said_less or out or posteriors or executor != "local")
     if graphs:
-        _check_alone("--graphs goes with --json", more=more)
+        beside = said_less or out or posteriors or executor != "local"
+        _check_alone("--graphs goes with --explain and --json", more=bool(beside))
         run = load(path, trust, task=GRAPHS)
-        _predict_graphs(run, path, parse_ids(typed(graphs), "--graphs"))
+        names = parse_ids(typed(graphs), "--graphs", named=run.graph_.called_by_text)
+        _predict_graphs(run, path, names, explain=explain)
         return
     if users:
         _check_alone("--users goes with --top and --json", more=more)
@@ -174,7 +178,7 @@ def _predict(
     for entry, explanation in zip(found, explanations, strict=False):
         entry["explanation"] = explanation.to_dict()
     if not _told(path, found, ("node", "class", "posterior"), rows):
-        _print_members(explanations, words)
+        _print_explained(explanations, words)
 
 
 def _told(
@@ -191,16 +195,22 @@ def _told(
     return False
 
 
-def _print_members(explanations: Sequence[Explanation], words: Sequence[Any]) -> None:
+def _print_members(
+    said: Explanation | GraphExplanation, words: Sequence[Any], about: str, why: str = ""
+) -> None:
     """Print who decided; of one of several labels or numbers each member says a number alone."""
-    for explanation in explanations:
-        plain, rows = explanation.target is None, []
-        for said in explanation.members:
-            label = (words[said.label] if words else said.label,) if plain else ()
-            rows.append((said.member, f"{said.weight:.3f}", *label, f"{said.confidence:.3f}"))
-        of = "" if plain else f", {explanation.target}"
-        header = ("member", "weight", *(("class", "confidence") if plain else ("says",)))
-        print_table(f"\nnode {explanation.node}{of}: {explanation.why}", header, rows)
+    plain, rows = said.target is None, []
+    for one in said.members:
+        label = (words[one.label] if words else one.label,) if plain else ()
+        rows.append((one.member, f"{one.weight:.3f}", *label, f"{one.confidence:.3f}"))
+    of = "" if plain else f", {said.target}"
+    header = ("member", "weight", *(("class", "confidence") if plain else ("says",)))
+    print_table(f"\n{about}{of}{why}", header, rows)
+
+
+def _print_explained(each: Sequence[Explanation], words: Sequence[Any]) -> None:
+    for said in each:
+        _print_members(said, words, f"node {said.node}", f": {said.why}")
 
 
 def _predict_targets(
@@ -221,7 +231,7 @@ def _predict_targets(
         entry["explanations"] = [one.to_dict() for one in each]
     if not _told(path, found, ("node", *names), rows):
         for each in explained:
-            _print_members(each, ())
+            _print_explained(each, ())
 
 
 def _predict_to(
@@ -251,7 +261,9 @@ def _predict_links(eraser: LinkEraser, path: Path, asked: Any) -> None:
     _told(path, found, (*titles, "probability"), rows)
 
 
-def _predict_graphs(eraser: CollectionEraser, path: Path, ids: Sequence[Any]) -> None:
+def _predict_graphs(
+    eraser: CollectionEraser, path: Path, ids: Sequence[Any], *, explain: bool
+) -> None:
     answers, kind = eraser.answers(ids).tolist(), eraser.graph_.label_kind
     names = [*map(str, kind.names or range(kind.count))] if kind.is_classes else kind.target_names
     found, rows = [], []
@@ -259,7 +271,23 @@ def _predict_graphs(eraser: CollectionEraser, path: Path, ids: Sequence[Any]) ->
         values = dict(zip(names, row, strict=True))
         found.append({"graph": graph, "predicted": one, "values": values})
         rows.append((graph, str(one), *(f"{value:.4g}" for value in row)))
-    _told(path, found, ("graph", "predicted", *names), rows)
+    targets = [0] if kind.is_classes else kind.target_names
+    explained = [[eraser.explain(graph, target) for target in targets] for graph in ids if explain]
+    for entry, each in zip(found, explained, strict=False):
+        entry["explanations"] = [one.to_dict() for one in each]
+    if not _told(path, found, ("graph", "predicted", *names), rows):
+        for one in (one for each in explained for one in each):
+            _print_graph(one, kind.names)
+
+
+def _print_graph(said: GraphExplanation, words: Sequence[Any]) -> None:
+    _print_members(said, words, f"graph {said.graph}")
+    alike = [(one.graph, f"{one.label:g}", f"{one.similarity:.3f}") for one in said.alike]
+    print_table("\nmost like it", ("graph", "label", "similarity"), alike)
+    most = sorted(said.nodes.items(), key=lambda part: -abs(part[1]))[:_DECIDING]
+    kinds = dict(zip(said.drawn.nodes.tolist(), said.drawn.labels.tolist(), strict=True))
+    rows = [(node, kinds[node], f"{value:+.3f}") for node, value in most]
+    print_table("\nnodes that decide", ("node", "label", "loss without"), rows)
 
 
 def _recommend(eraser: Recommender, path: Path, text: str, top: int) -> None:

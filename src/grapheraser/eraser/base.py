@@ -6,8 +6,9 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, ClassVar, Self, TypeAlias
 
+from grapheraser.aggregation import Aggregator
 from grapheraser.checks import one_of
-from grapheraser.engines import ShardWeights
+from grapheraser.engines import ShardWeights, Training
 from grapheraser.eraser.change import NONE
 from grapheraser.eraser.conventions import Estimator, Turn
 from grapheraser.eraser.fit import fit
@@ -16,7 +17,7 @@ from grapheraser.eraser.plan import Plan
 from grapheraser.eraser.save import save
 from grapheraser.eraser.snapshot import Snapshot
 from grapheraser.eraser.state import claim_of
-from grapheraser.eraser.task import Classifier, Task
+from grapheraser.eraser.task import Classifier, Collector, Task
 from grapheraser.eraser.unlearn import plan_request, unlearn
 from grapheraser.eraser.update import plan_changes, update
 from grapheraser.eraser.verify import Verification, check_loaded, verify
@@ -27,7 +28,9 @@ from grapheraser.graph.changes.parts import CollectionChange, CollectionRequest,
 from grapheraser.graph.changes.requests import as_tuple
 from grapheraser.graph.changes.sides import SideChange, SideRequest
 from grapheraser.kinds import Item
-from grapheraser.partition import Partition
+from grapheraser.models import Model, ModuleFactory
+from grapheraser.partition import Partition, Partitioner
+from grapheraser.partition.partitioning import PartitionFunction
 from grapheraser.receipts import Receipt
 from grapheraser.receipts.keys import PublicKey
 from grapheraser.store import RunLock
@@ -85,6 +88,11 @@ class Eraser(Estimator):
     @property
     def classifier(self) -> Classifier | None:
         """The eraser as something to ask about classes of nodes; None where its task has none."""
+        return None
+
+    @property
+    def collector(self) -> Collector | None:
+        """The eraser as something to ask about whole graphs; None where its task has none."""
         return None
 
     @property
@@ -257,3 +265,35 @@ class Eraser(Estimator):
         eraser = cls(**snapshot.arguments)
         eraser._fitted = snapshot
         return eraser
+
+
+class ShardedEraser(Eraser):
+    """Base class of erasers whose shards, or what combines them, may be the user's own."""
+
+    @classmethod
+    def load(
+        cls,
+        path: str | Path,
+        *,
+        model: Model | ModuleFactory | None = None,
+        partition: Partitioner | PartitionFunction | None = None,
+        aggregation: Aggregator | None = None,
+        training: Training | None = None,
+        executor: str | Executor = "local",
+        device: str | None = None,
+    ) -> Self:
+        """Read a run back.
+
+        Args:
+            path: its folder.
+            model: the module factory, where the run was fitted with the user's own.
+            partition: the partitioner, where it was the user's own; needed only to partition, or
+                to place nodes under a data-free partition.
+            aggregation: the aggregator, where it was the user's own.
+            training: where its optimiser or loss is a function of the user's own.
+            executor: as in the constructor; it has no part in the results.
+            device: where to train, instead of where the run was fitted. On a device of another
+                kind, or on a machine without it, the run predicts but can't retrain a shard.
+        """
+        own = {"model": model, "partition": partition, "aggregation": aggregation}
+        return cls._load(path, executor, device, **own, training=training)

@@ -210,6 +210,20 @@ class Classifier(Protocol):
         """Name the members of the ensemble that decide about one node."""
 
 
+class Collector(Protocol):
+    """Questions that a run of whole graphs answers; see `Eraser.collector`."""
+
+    @property
+    def collection_(self) -> Any:
+        """The graphs, by id."""
+
+    def predict(self, graphs: ArrayLike) -> NDArray[Any]:
+        """Classes, labels or numbers by the ids of graphs."""
+
+    def explain(self, graph: int | str, target: int | str = 0) -> Any:
+        """Say why a graph is taken for what it is."""
+
+
 def _no_label_left(num_train: int) -> EmptyEnsembleError:
     return EmptyEnsembleError(
         f"the request takes the last {num_train} training nodes or their labels: no shard would be "

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import re
 import zipfile
 from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -14,7 +16,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from grapheraser.checks import real
 from grapheraser.datasets.load import data_root
-from grapheraser.errors import GraphError, ParameterError
+from grapheraser.errors import GraphError, InputError, ParameterError
 from grapheraser.graph import Graph
 from grapheraser.graph.arrays import as_array
 from grapheraser.graph.formats.npz import checked
@@ -38,6 +40,20 @@ _NO_EDGES = np.zeros((2, 0), dtype=np.int64)
 _NOTHING = dict.fromkeys(("node_label", "edge_label", "node_id", "x", "edge_attr"))
 
 Ids = NDArray[np.int64]
+
+
+@contextmanager
+def calling_graphs() -> Iterator[None]:
+    """Call the nodes that are refused graphs of a collection, which is what they stand for."""
+    try:
+        yield
+    except InputError as error:
+        said = re.sub(r"^node(?=s? )", "graph", error.message)
+        said = said.replace("in the graph ", "in the collection ")
+        error.message = re.sub(r"^the graph ", "the collection ", said)
+        hint = re.sub(r"^change a node with .*", "correct it with SetGraphs.", error.hint or "")
+        error.hint = hint.replace("in the graph,", "in the collection,") or None
+        raise
 
 
 @dataclass(frozen=True, eq=False)
@@ -246,6 +262,7 @@ class Collection:
     def __len__(self) -> int:
         return self.graph.num_nodes
 
+    @calling_graphs()
     def __getitem__(self, graph: int | str) -> SmallGraph:
         """Return one graph, by its id."""
         (place,) = self.graph.places(self.graph.ids_of([graph]))

@@ -11,10 +11,10 @@ from numpy.typing import ArrayLike, NDArray
 
 from grapheraser.aggregation import Aggregator, Sample
 from grapheraser.engines import Training
-from grapheraser.eraser.base import Eraser
+from grapheraser.eraser.base import ShardedEraser
 from grapheraser.errors import GraphError, ParameterError
 from grapheraser.execution import Executor
-from grapheraser.graphs.collection import Collection
+from grapheraser.graphs.collection import Collection, calling_graphs
 from grapheraser.graphs.explain import GraphExplanation, explain
 from grapheraser.graphs.learner import answers_to
 from grapheraser.graphs.settings import CLOSED_FORM
@@ -27,7 +27,7 @@ from grapheraser.partition.partitioning import PartitionFunction
 from grapheraser.store.files import write_export
 
 
-class CollectionEraser(Eraser):
+class CollectionEraser(ShardedEraser):
     """Predicts the labels of whole graphs, and forgets graphs, nodes and edges exactly.
 
     A graph is told by counts of its colours, and compared with other graphs; among the most similar
@@ -68,6 +68,9 @@ class CollectionEraser(Eraser):
     """
 
     task = CollectionTask()
+    plan = calling_graphs()(ShardedEraser.plan)
+    unlearn = calling_graphs()(ShardedEraser.unlearn)
+    update = calling_graphs()(ShardedEraser.update)
 
     def __init__(
         self,
@@ -115,31 +118,9 @@ class CollectionEraser(Eraser):
             )
         write_export(Path(folder), dict(exported(self._snapshot)))
 
-    @classmethod
-    def load(
-        cls,
-        path: str | Path,
-        *,
-        model: Model | ModuleFactory | None = None,
-        partition: Partitioner | PartitionFunction | None = None,
-        aggregation: Aggregator | None = None,
-        training: Training | None = None,
-        executor: str | Executor = "local",
-        device: str | None = None,
-    ) -> Self:
-        """Read a run back.
-
-        Args:
-            path: its folder.
-            model: the module factory, where the run was fitted with the user's own.
-            partition: the partitioner, where it was the user's own.
-            aggregation: the aggregator, where it was the user's own.
-            training: where its optimiser or loss is a function of the user's own.
-            executor: as in the constructor; it has no part in the results.
-            device: where to train, instead of where the run was fitted.
-        """
-        own = {"model": model, "partition": partition, "aggregation": aggregation}
-        return cls._load(path, executor, device, **own, training=training)
+    @property
+    def collector(self) -> CollectionEraser:
+        return self
 
     @property
     def collection_(self) -> Collection:
@@ -162,6 +143,7 @@ class CollectionEraser(Eraser):
         """
         return self._fit(collection)
 
+    @calling_graphs()
     def answers(self, graphs: ArrayLike) -> NDArray[Any]:
         """Return posteriors, or numbers, ``[len(graphs), num_classes]`` by the ids of graphs.
 
@@ -219,6 +201,7 @@ class CollectionEraser(Eraser):
         """
         return next(iter(self.evaluate(graphs).values()))
 
+    @calling_graphs()
     def evaluate(self, graphs: ArrayLike | None = None) -> dict[str, float]:
         """Return all scores on labelled graphs, by name.
 
@@ -234,6 +217,7 @@ class CollectionEraser(Eraser):
             )
         return scores(state, asked)
 
+    @calling_graphs()
     def explain(self, graph: int | str, target: int | str = 0) -> GraphExplanation:
         """Say why a graph is taken for what it is: members, graphs like it, nodes that decide.
 

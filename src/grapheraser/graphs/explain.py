@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from importlib.resources import files
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -63,6 +64,9 @@ class GraphExplanation:
     nodes: dict[int, float]
     drawn: SmallGraph
     target: str | None = None
+
+    def to_dict(self) -> dict[str, Any]:
+        return {name: value for name, value in asdict(self).items() if name != "drawn"}
 
     @property
     def drawing(self) -> Drawing:

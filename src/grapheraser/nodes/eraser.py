@@ -18,7 +18,7 @@ from grapheraser.aggregation import (
     Sample,
 )
 from grapheraser.engines import Training
-from grapheraser.eraser.base import Eraser
+from grapheraser.eraser.base import ShardedEraser
 from grapheraser.eraser.fit import reshard
 from grapheraser.eraser.update import update
 from grapheraser.execution import Executor
@@ -39,7 +39,7 @@ from grapheraser.receipts import Receipt
 from grapheraser.store.files import write_export
 
 
-class GraphEraser(Eraser):
+class GraphEraser(ShardedEraser):
     """An ensemble of isolated shard models that forgets nodes and edges exactly.
 
     The constructor only stores its arguments; `fit` checks them.
@@ -359,31 +359,3 @@ class GraphEraser(Eraser):
         """
         # All of it before the first file is written: an export that fails leaves nothing.
         write_export(Path(folder), dict(exported(self._snapshot, onnx=onnx)))
-
-    @classmethod
-    def load(
-        cls,
-        path: str | Path,
-        *,
-        model: Model | ModuleFactory | None = None,
-        partition: Partitioner | PartitionFunction | None = None,
-        aggregation: Aggregator | None = None,
-        training: Training | None = None,
-        executor: str | Executor = "local",
-        device: str | None = None,
-    ) -> Self:
-        """Read a run back.
-
-        Args:
-            path: its folder.
-            model: the module factory, where the run was fitted with the user's own.
-            partition: the partitioner, where it was the user's own; needed only to partition, or
-                to place nodes under a data-free partition.
-            aggregation: the aggregator, where it was the user's own.
-            training: where its optimiser or loss is a function of the user's own.
-            executor: as in the constructor; it has no part in the results.
-            device: where to train, instead of where the run was fitted. On a device of another
-                kind, or on a machine without it, the run predicts but can't retrain a shard.
-        """
-        own = {"model": model, "partition": partition, "aggregation": aggregation}
-        return cls._load(path, executor, device, **own, training=training)

@@ -49,7 +49,7 @@ def test_graphs_are_judged_and_erased(api: Api) -> None:
         part.check(None)
     asked = api.call("POST", "/api/v1/graphs/show", Role.OPERATOR, json={"graph": gone})
     assert asked.status_code == 400
-    assert "not in the graph" in asked.json()["detail"]
+    assert "is not in the collection" in asked.json()["detail"]
 
 
 def test_a_graph_is_shown_with_the_nodes_that_decide(api: Api) -> None:

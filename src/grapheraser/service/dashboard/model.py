@@ -11,7 +11,6 @@ from typing import Annotated, Any
 from fastapi import Depends
 from fastapi.responses import HTMLResponse, RedirectResponse
 
-from grapheraser.graphs import CollectionEraser
 from grapheraser.reports.figures.drawing import Drawing
 from grapheraser.reports.pages.audit import LEVELS
 from grapheraser.service.api.keys import Role
@@ -150,9 +149,9 @@ _LISTED = 60  # graphs of a collection
 def graph(visit: Annotated[Visit, Depends(Visiting("graph"))]) -> HTMLResponse:
     """The page; what it draws and lists is fetched by its script."""
     model, version, _ = visit.parts.served.now
-    if isinstance(model, CollectionEraser):
+    if (asked := model.collector) is not None:
         ids = model.graph_.ids[:_LISTED]
-        listed = list(zip(model.graph_.names_of(ids), model.predict(ids).tolist(), strict=True))
+        listed = list(zip(model.graph_.names_of(ids), asked.predict(ids).tolist(), strict=True))
         return visit.page(
             "collection",
             graphs=model.graph_.num_nodes,

@@ -234,7 +234,7 @@ def _answers(
 # Reasons why a request failed name nobody: they are kept for good.
 _WORDS: dict[type[BaseException], str] = {
     errors.EmptyEnsembleError: "it would leave nothing to learn from; delete the run instead",
-    errors.UnknownNodeError: "it changes nodes that are not in the graph",
+    errors.UnknownNodeError: "it changes nodes or graphs that are not in the run",
     errors.UnknownEdgeError: "it changes edges that are not in the graph",
     errors.InputError: "it does not fit the run",
     errors.StorageFullError: "the disk is full",

@@ -20,7 +20,6 @@ from grapheraser.aggregation import Explanation
 from grapheraser.errors import RunKindError
 from grapheraser.graph import TRAIN, UNLABELLED, Graph
 from grapheraser.graph.roles import TEST, VALIDATION
-from grapheraser.graphs import CollectionEraser
 from grapheraser.nodes.answers import are_predicted
 from grapheraser.service.api.access import OPERATORS, route
 from grapheraser.service.api.forms import Form, NodeId, Text
@@ -345,13 +344,13 @@ def show_graph(form: GraphForm, parts: Given) -> GraphView:
     """A graph's drawing, its prediction, and which of its nodes decide."""
     now = parts.served.now
     model = now.model
-    if not isinstance(model, CollectionEraser):
+    if (asked := model.collector) is None:
         raise RunKindError("this run has one graph, not a collection of them.")
-    graph, small = model.graph_, model.collection_[form.graph]
+    graph, small = model.graph_, asked.collection_[form.graph]
     ids = graph.ids_of([form.graph])
     answers = now.values(ids)[0]
     names, classes = class_names(graph), graph.label_kind.is_classes
-    said = model.explain(form.graph, form.target)
+    said = asked.explain(form.graph, form.target)
     label = int(graph.labels(ids)[0]) if classes else -1
     drawing = said.drawing
     return GraphView(
