@@ -23,15 +23,14 @@ from grapheraser.kinds import ITEMS, USERS, Kind
 from grapheraser.recommendation.interactions import columns_of
 from grapheraser.recommendation.metrics import RecommendationScore, recommendation_score
 from grapheraser.recommendation.model import FittedRecommendation
-from grapheraser.recommendation.scoring import (
+from grapheraser.recommendation.scoring import explained, ranked
+from grapheraser.recommendation.weighing import (
     NO_TIMES,
-    Blocks,
     Ids,
     Neighbours,
     Weighing,
-    explained,
     profile_of,
-    ranked,
+    weighing_of,
 )
 
 _OWNER = "Recommender"
@@ -85,7 +84,7 @@ def fitted_of(now: Snapshot) -> FittedRecommendation:
 
 def _parts(now: Snapshot) -> tuple[Weighing, Neighbours]:
     fitted = fitted_of(now)
-    return fitted.model.rule.weighing, fitted.model.near(fitted.counts, now.settings.seed)
+    return fitted.model.weighing, fitted.model.near(fitted.counts, now.settings.seed)
 
 
 def nodes_in(graph: Graph, kind: Kind, given: Any) -> Ids:
@@ -199,7 +198,7 @@ def _ranked(
 def similar(now: Snapshot, items: Ids, top: int) -> tuple[Ids, NDArray[np.float64]]:
     """Return the items most like each of these (nodes) ``[n, top]``, and how much."""
     top = whole("top", f"{_OWNER}.similar", top, 1)
-    parts = Blocks(*_ALIKE, now.arguments["scale"]).weighing, _parts(now)[1]
+    parts = weighing_of(*_ALIKE, now.arguments["scale"]), _parts(now)[1]
     profiles = items, np.ones(len(items)), np.arange(len(items) + 1), np.full(len(items), -1)
     weights = np.array([1.0, 0.0])
     return ranked(now.state.graph.table, *profiles, *parts, NO_TIMES, weights, top, True, _ALL)

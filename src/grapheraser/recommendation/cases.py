@@ -37,16 +37,15 @@ from grapheraser.kernels.paged import (
     neighbour,
 )
 from grapheraser.kernels.sets import rank_of, ranks
-from grapheraser.recommendation.scoring import (
+from grapheraser.recommendation.scoring import commonness, judged
+from grapheraser.recommendation.weighing import (
     Ids,
     Neighbours,
     Recency,
     Weighing,
     age_of,
-    commonness,
     is_near,
     item_degree,
-    judged,
     recent_part,
 )
 from grapheraser.seeding import derive, keyed_hash

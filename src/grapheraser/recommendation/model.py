@@ -20,15 +20,16 @@ from grapheraser.errors import CorruptRunError
 from grapheraser.graph import Graph
 from grapheraser.kernels.paged import NOWHERE, labels_at, located
 from grapheraser.recommendation.cases import ITEM, USER, Cases
-from grapheraser.recommendation.scoring import (
+from grapheraser.recommendation.weighing import (
     NO_TIMES,
-    Blocks,
     Ids,
     Neighbours,
     Recency,
     Vector,
+    Weighing,
     recent_sums,
     side_degrees,
+    weighing_of,
 )
 
 
@@ -37,7 +38,7 @@ class RecommendationModel:
     """The aggregator of a recommender, before it has seen a graph.
 
     Attributes:
-        item_power, blocks, damping, ridge, scale, half_life: see `scoring.Blocks`.
+        item_power, blocks, damping, ridge, scale, half_life: see `weighing_of`.
         sample: how many users to learn the weights from at the most, by an item of each.
         neighbours: how many users count as neighbours, about, where there are more.
     """
@@ -59,9 +60,9 @@ class RecommendationModel:
         return (*named, "popularity", *(["popularity of late"] if self.half_life else []))
 
     @property
-    def rule(self) -> Blocks:
-        """The blocks as scores take them."""
-        return Blocks(
+    def weighing(self) -> Weighing:
+        """The numbers that scores are made with."""
+        return weighing_of(
             self.item_power, self.blocks, self.damping, self.ridge, self.scale, self.half_life
         )
 
@@ -70,9 +71,8 @@ class RecommendationModel:
         graph = ensemble.graph
         counts = np.bincount(graph.y, minlength=2).astype(np.int64)
         near = self.near(counts, ensemble.seed)
-        weighing = self.rule.weighing
         recency = self.recency(graph)
-        cases = Cases.of(graph, self.sample, ensemble.seed, weighing, near, recency)
+        cases = Cases.of(graph, self.sample, ensemble.seed, self.weighing, near, recency)
         return self._fitted(cases, counts, recency)
 
     def recency(self, graph: Graph) -> Recency:
@@ -80,7 +80,7 @@ class RecommendationModel:
         if self.half_life is None:
             return NO_TIMES
         items, _ = side_degrees(graph.table, graph.ids, ITEM)
-        return Recency(items, recent_sums(graph.table, items, self.rule.weighing))
+        return Recency(items, recent_sums(graph.table, items, self.weighing))
 
     def refit(
         self, fitted: FittedAggregator, ensemble: Ensemble, change: Change
@@ -92,16 +92,15 @@ class RecommendationModel:
         graph, before = ensemble.graph, change.before.graph
         counts = fitted.counts[:2] - _sides(before, change.gone) + _new(graph, before, change)
         near = self.near(counts, ensemble.seed)
-        weighing = self.rule.weighing
         recency = fitted.recency_of(before)
         if self.half_life is not None:
             items = change.touched[graph.labels(change.touched) == ITEM]
             left = ~np.isin(recency.items, change.changed)
             ids = np.concatenate([recency.items[left], items])
-            sums = [recency.sums[left], recent_sums(graph.table, items, weighing)]
+            sums = [recency.sums[left], recent_sums(graph.table, items, self.weighing)]
             order = np.argsort(ids, kind="stable")
             recency = Recency(ids[order], np.concatenate(sums)[order])
-        cases = fitted.cases.changed(graph, change, ensemble.seed, weighing, near, recency)
+        cases = fitted.cases.changed(graph, change, ensemble.seed, self.weighing, near, recency)
         return self._fitted(cases, counts, recency)
 
     def near(self, counts: Ids, seed: int) -> Neighbours:
