@@ -134,3 +134,13 @@ def test_graphs_of_another_grid_are_refused() -> None:
     assert len(eraser.predict_new([{"x": [[0.5, 1.0]], "edges": []}])) == 1
     with pytest.raises(GraphError, match="other columns"):
         eraser.predict_new([{"x": [[0.5]], "edges": []}])
+
+
+def test_batches_of_pyg_are_taken_apart() -> None:
+    pyg, torch = pytest.importorskip("torch_geometric.data"), pytest.importorskip("torch")
+    ends = torch.tensor([[0, 1], [1, 0]])
+    data = [pyg.Data(x=torch.tensor([[k], [1]]), edge_index=ends, y=k % 2) for k in range(6)]
+    whole, *parts = map(pyg.Batch.from_data_list, (data, data[:4], data[4:]))
+    for batched in (ge.Collection.from_pyg(whole), ge.Collection.from_pyg(parts)):
+        assert [small.labels.tolist() for small in batched] == [[k, 1] for k in range(6)]
+        assert batched.y.tolist() == [0, 1] * 3

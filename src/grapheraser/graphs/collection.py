@@ -144,9 +144,10 @@ class Collection:
         """Build a collection from PyG ``Data`` objects, or a PyG data set of them.
 
         Args:
-            graphs: each with ``edge_index``, and ``x``, ``z`` or ``node_label``, ``edge_attr`` and
-                ``y`` as far as it has them. Whole numbers in a single column of ``x`` or
-                ``edge_attr`` are labels; anything else is rounded to the grid.
+            graphs: or batches of them; each with ``edge_index``, and ``x``, ``z`` or
+                ``node_label``, ``edge_attr`` and ``y`` as far as it has them. Whole numbers in a
+                single column of ``x`` or ``edge_attr`` are labels; anything else is rounded to the
+                grid.
             y: labels of the graphs; default that of each.
             options: further arguments of `from_arrays`.
         """

@@ -20,12 +20,18 @@ _KEYS = ("num_nodes", "node_id", "node_label", "x", "edges", "edge_label", "edge
 
 
 def several(graphs: Any) -> list[Any]:
-    """Return graphs as a list; refuse one alone, which would be taken apart."""
+    """Return graphs as a list, batches taken apart; refuse one graph alone."""
+    if hasattr(graphs, "to_data_list"):
+        return _each(graphs)
     one = isinstance(graphs, str | Mapping) or hasattr(graphs, "is_directed")
     if one or not hasattr(graphs, "__getitem__") | hasattr(graphs, "__iter__"):
         found = type(graphs).__name__
         raise GraphError(f"graphs must come as a list (found {found}).", hint="of one: [graph].")
-    return list(graphs)
+    return [one for part in graphs for one in _each(part)]
+
+
+def _each(part: Any) -> list[Any]:
+    return list(part.to_data_list()) if hasattr(part, "to_data_list") else [part]
 
 
 def arrays_of(graphs: Sequence[Any]) -> Arrays:
@@ -148,7 +154,10 @@ def of_pyg(graphs: Sequence[Any], y: ArrayLike | None) -> Arrays:
     made, targets = [], []
     for at, data in enumerate(graphs):
         if not hasattr(data, "edge_index"):
-            raise GraphError(f"graph {at} has no 'edge_index' (found {type(data).__name__}).")
+            raise GraphError(
+                f"graph {at} has no 'edge_index' (found {type(data).__name__}).",
+                hint="other forms: Collection.from_networkx, from_smiles, from_tables.",
+            )
         count, ends = int(data.num_nodes), data.edge_index
         pairs = np.zeros((0, 2), np.int64) if ends is None else _array(ends).T
         label, x = _split(data, ("node_label", "z"), "x", count)
