@@ -221,9 +221,9 @@ class Norm(nn.Module):
         mean, var = self.mean, self.var
         if self.training:
             count = there.sum(1, keepdim=True)
-            var, mean = torch.var_mean(h, 1, correction=0, keepdim=True)
-            more = h.shape[1] / count
-            var, mean = (var + mean * (1 - more) * mean) * more, mean * more
+            mean = h.sum(1, keepdim=True) / count
+            left = h.shape[1] - count  # each is as far off as the mean is long
+            var = ((h - mean).square().sum(1, keepdim=True) - left * mean.square()) / count
             with torch.no_grad():
                 self.mean.lerp_(mean, 0.1)
                 self.var.lerp_(var * count / (count - 1), 0.1)
