@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
+from types import SimpleNamespace
+from typing import Any, cast
 
 import numpy as np
 import pytest
@@ -13,8 +14,13 @@ from sklearn.model_selection import cross_val_score
 
 import grapheraser as ge
 from grapheraser.aggregation.pooled import FittedPool
+from grapheraser.engines import TrainingConfig
+from grapheraser.engines.engine import CudaEngine
+from grapheraser.eraser.settings import Settings
 from grapheraser.errors import GraphError, ParameterError
+from grapheraser.models import ModelSpec
 from grapheraser.nodes.metrics import measured
+from grapheraser.nodes.targets import engine_for
 from grapheraser.receipts import Part
 from tests.property.test_targets import World, fitted
 
@@ -143,8 +149,12 @@ def test_what_takes_classes_alone_says_so(tmp_path: Path) -> None:
         ge.recommend(graph)
     with pytest.raises(GraphError, match="combines classes"):
         ge.GraphEraser("mlp", aggregation="mean", num_shards=2).fit(graph)
-    with pytest.raises(ParameterError, match="engine 'cpu' learns classes"):
-        ge.GraphEraser("mlp", engine="cpu", num_shards=2).fit(graph)
+    config = TrainingConfig(ModelSpec("mlp"))
+    stacked = cast(Settings, SimpleNamespace(engine=CudaEngine(), training=config, device="cpu"))
+    with pytest.raises(ParameterError, match="engine 'cuda' learns classes"):
+        engine_for({"engine": "cuda"}, stacked, graph)
+    with pytest.warns(UserWarning, match="engine 'pyg', the reference loop, trains this run"):
+        assert engine_for({"engine": "auto"}, stacked, graph).name == "pyg"
     eraser = fitted(world)
     with pytest.raises(GraphError, match="export takes"):
         eraser.export(tmp_path / "out")

@@ -13,16 +13,25 @@ from tests.property.test_targets import World, bits, fitted, random_change
 torch = pytest.importorskip("torch")
 
 SHARDS: dict[str, Any] = {"num_shards": 3, "epochs": 4, "engine": "pyg"}
+# A kernel takes seconds to compile.
+MODELS = [
+    pytest.param(model, engine, marks=[pytest.mark.long] if engine == "cpu" and slow else [])
+    for engine in ("pyg", "cpu")
+    for model, slow in {"gcn": 0, "sage": 1, "gat": 1, "gin": 1, "mlp": 0}.items()
+]
 
 
 @pytest.mark.parametrize("kind", ["partial", "partial numbers"])
-@pytest.mark.parametrize("model", ["gcn", "sage", "gat", "gin", "mlp"])
-def test_a_sequence_of_changes_ends_where_a_fit_on_the_raw_rest_does(kind: str, model: str) -> None:
+@pytest.mark.parametrize(("model", "engine"), MODELS)
+def test_a_sequence_of_changes_ends_where_a_fit_on_the_raw_rest_does(
+    kind: str, model: str, engine: str
+) -> None:
     world, rng = World.of(kind, 11), np.random.default_rng(4)
-    eraser = fitted(world, model=model, **SHARDS)
+    arguments = SHARDS | {"model": model, "engine": engine}
+    eraser = fitted(world, **arguments)
     for _ in range(4):
         eraser.update([random_change(world, rng)])
-    assert bits(eraser) == bits(fitted(world, model=model, **SHARDS))
+    assert bits(eraser) == bits(fitted(world, **arguments))
 
 
 @pytest.mark.parametrize("loss", [None, "huber"])
@@ -49,7 +58,17 @@ def test_a_module_of_the_users_own_has_an_output_for_each_target() -> None:
     assert eraser.verify().identical
 
 
-def test_auto_takes_the_reference_loop_and_says_so() -> None:
-    with pytest.warns(UserWarning, match="engine 'pyg', the reference loop, trains this run"):
-        eraser = fitted(World.of("several", 11), model="gcn", num_shards=2, epochs=1)
+@pytest.mark.parametrize("kind", ["several", "partial numbers"])
+def test_auto_takes_the_kernels_which_learn_what_the_reference_loop_does(kind: str) -> None:
+    training = ge.Training(dropout=0.0)
+    shards = {"model": "mlp", "num_shards": 2, "epochs": 20, "training": training}
+    world = World.of(kind, 11)
+    ours, slow = fitted(world, **shards), fitted(world, engine="pyg", **shards)
+    assert (ours.engine_, slow.engine_) == ("cpu", "pyg")
+    for weights, expected in zip(ours.shards_.values(), slow.shards_.values(), strict=True):
+        for name, tensor in weights.tensors.items():
+            np.testing.assert_allclose(tensor, expected.tensors[name], atol=1e-4, rtol=0)
+    huber, numbers = ge.Training(loss="huber"), World.of("numbers", 11)
+    with pytest.warns(UserWarning, match="the fast engines can't train with loss='huber'"):
+        eraser = fitted(numbers, model="mlp", num_shards=2, training=huber)
     assert eraser.engine_ == "pyg"

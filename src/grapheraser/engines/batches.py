@@ -102,14 +102,8 @@ def targets_of(task: ShardTask, config: TrainingConfig) -> tuple[AnyArray, AnyAr
 
 
 def _rows_of_targets(task: ShardTask, config: TrainingConfig) -> tuple[Floats32, Floats32 | None]:
-    """Return targets as shards learn them: 0 and 1, or numbers in the frame of the whole graph."""
-    graph = task.graph
-    rows = graph.label_kind.rows(graph.y)
-    if graph.label_kind.is_numbers:
-        frame = graph.label_frame
-        rows = (graph.label_kind.fixed(graph.y) - frame.centre) / frame.spread
-    single: Floats32 = rows.astype(np.float32)
-    out = np.zeros(len(rows), dtype=bool)
+    single: Floats32 = task.targets.astype(np.float32)
+    out = np.zeros(len(single), dtype=bool)
     if config.early_stopping is not None:
         out = held_out(task, config.early_stopping.share)
     if not out.any():

@@ -138,6 +138,15 @@ class ShardTask:
     graph: Graph  # see `partition.halo`; nodes without a label take part, but have no loss
     seed: int  # derived from the run's seed and the shard's id
 
+    @property
+    def targets(self) -> NDArray[np.float64]:
+        """Several labels as 0 and 1, or numbers in the frame of the whole graph; NaN: unknown."""
+        graph, kind = self.graph, self.graph.label_kind
+        if not kind.is_numbers:
+            return kind.rows(graph.y)
+        frame = graph.label_frame
+        return np.asarray((kind.fixed(graph.y) - frame.centre) / frame.spread)
+
     def columns(self, model: Model) -> NDArray[np.int32]:
         """Return the sorted feature columns that the model has weights for."""
         if isinstance(model, CustomModel):

@@ -44,18 +44,18 @@ def check_targets(arguments: Mapping[str, Any], settings: Settings, graph: Graph
 
 
 def engine_for(arguments: Mapping[str, Any], settings: Settings, graph: Graph) -> Engine:
-    """Return the engine that trains shards on targets: the reference loop, and says so."""
-    name = arguments["engine"]
-    if name not in ("auto", "pyg"):
+    """Return the engine that trains shards on targets; in place of ``cuda`` the reference loop."""
+    if settings.engine.name != "cuda":
+        return settings.engine
+    if arguments["engine"] != "auto":
         raise ParameterError(
-            f"engine '{name}' learns classes (graph '{graph.name}' has {graph.label_kind.words}).",
-            hint="use engine='pyg' or 'auto'.",
+            f"engine 'cuda' learns classes (graph '{graph.name}' has {graph.label_kind.words}).",
+            hint="use engine='pyg' or 'auto', or device='cpu'.",
         )
-    if name == "auto" and settings.engine.name != "pyg":
-        warnings.warn(
-            "engine 'pyg', the reference loop, trains this run: the fast engines learn classes "
-            f"(graph '{graph.name}' has {graph.label_kind.words}). Say engine='pyg' to choose it "
-            "without this warning.",
-            stacklevel=6,
-        )
+    warnings.warn(
+        "engine 'pyg', the reference loop, trains this run: engine 'cuda' learns classes "
+        f"(graph '{graph.name}' has {graph.label_kind.words}). Say engine='pyg' to choose it "
+        "without this warning.",
+        stacklevel=6,
+    )
     return resolve_engine("pyg", settings.training, settings.device)

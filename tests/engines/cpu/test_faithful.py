@@ -118,6 +118,45 @@ def test_gradients_equal_autograd_in_float64(name: str, halo: bool) -> None:
     assert_gradients_equal(engine_gradients(spec, task, start), module, 1e-8)
 
 
+QUICK = ("mlp", "gcn")
+KINDS_OF_MODELS = [
+    pytest.param(name, marks=[] if name in QUICK else pytest.mark.long)
+    for name in ("mlp", "gcn", "sage", "gat", "gin", "gin, mean, norm and head")
+]
+
+
+@pytest.mark.parametrize("numbers", [False, True])
+@pytest.mark.parametrize("name", KINDS_OF_MODELS)
+def test_gradients_of_several_labels_and_numbers_equal_autograd(name: str, numbers: bool) -> None:
+    """Unknown targets have no loss; outputs far from zero don't overflow."""
+    task, spec = shard_task(), quiet(VARIANTS[name])
+    rng = np.random.default_rng(2)
+    rows = rng.normal(50, 9, (41, 18)) if numbers else rng.integers(0, 2, (41, 18)) * 1.0
+    rows[rng.random(rows.shape) < 0.3] = np.nan
+    rows[3] = np.nan
+    graph = Graph.from_arrays(
+        task.graph.x,
+        task.graph.edges.T,
+        rows,
+        ids=task.graph.ids,
+        train=task.graph.ids[~np.isnan(rows).all(axis=1)],
+        labels="numbers" if numbers else "several",
+    )
+    task = replace(task, graph=graph)
+    start = start_of(spec, task)
+    scaled = {key: value * (1 if key.endswith("bias") else 9) for key, value in start.items()}
+    module, x, edge_index, _ = module_of(spec, task, scaled, torch.float64)
+    known = ~np.isnan(rows)
+    if numbers:
+        mean, spread = graph.label_frame.mean, graph.label_frame.spread
+        steps = graph.label_kind.fixed(rows)
+        assert (np.abs(np.nanmean(steps, axis=0) - mean) < spread).all()
+        rows = (steps - graph.label_frame.centre) / spread
+    loss_of = F.mse_loss if numbers else F.binary_cross_entropy_with_logits
+    torch.autograd.backward(loss_of(module(x, edge_index)[known], torch.tensor(rows[known])))
+    assert_gradients_equal(engine_gradients(spec, task, scaled), module, 1e-8)
+
+
 @pytest.mark.parametrize("weighted", [False, True])
 @pytest.mark.parametrize("directed", [False, True])
 @pytest.mark.parametrize("name", [name for name in VARIANTS if name.startswith("gcn")])

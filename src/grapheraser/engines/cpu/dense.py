@@ -183,7 +183,7 @@ def times(g: Array, slope: Array, tile: Tile) -> None:
 
 
 @compiled
-def loss_gradient(logits: Array, labels: Ints, num_classes: int, g: Array) -> None:
+def class_gradient(logits: Array, labels: Ints, num_classes: int, g: Array) -> None:
     """Gradient of the mean cross-entropy by the logits; a row without a label (-1) has none."""
     n, width = logits.shape
     labelled = 0
@@ -213,6 +213,25 @@ def loss_gradient(logits: Array, labels: Ints, num_classes: int, g: Array) -> No
             at = r * width + t
             store(g, at, load(g, at, ONE) * factor)
         g[r, labels[r]] -= share
+
+
+@compiled
+def target_gradient(outputs: Array, targets: Array, numbers: bool, g: Array) -> None:
+    """Gradient of the binary cross-entropy of each label, or of the squared error, by the outputs.
+
+    ``targets`` holds, side by side, what is wanted of each output and what an error counts: 0 where
+    the target is not known, and in the padding.
+    """
+    n, width = outputs.shape
+    for r in range(n):
+        for t in range(0, width, LANES):
+            value = load(outputs, r * width + t, ONE)
+            if not numbers:  # the logistic function, by a power that can't overflow
+                power = exponential(larger(value, value * -1.0) * -1.0)
+                inverse = (zeros(g, ONE) + 1.0) / (power + 1.0)
+                value = where_positive(value, inverse, power * inverse)
+            value = value - load(targets, r * 2 * width + t, ONE)
+            store(g, r * width + t, value * load(targets, r * 2 * width + width + t, ONE))
 
 
 Rates: TypeAlias = tuple[float, float, float]

@@ -7,7 +7,15 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from grapheraser.engines.cpu.dense import Array, Parameters, adam_step, rates_of
+from grapheraser.arrays import AnyArray
+from grapheraser.engines.cpu.dense import (
+    Array,
+    Parameters,
+    adam_step,
+    class_gradient,
+    rates_of,
+    target_gradient,
+)
 from grapheraser.engines.cpu.noise import Noise
 from grapheraser.engines.cpu.sparse import (
     InputWeights,
@@ -27,8 +35,10 @@ class Shard(NamedTuple):
 
     x: SparseFeatures  # features
     edges: Adjacency  # adjacency with the weights that the model gives to edges
-    labels: NDArray[np.int64]  # int64 ``[n]``, -1 for nodes that have no loss
+    # Int64 ``[n]``, -1 for nodes that have no loss; or ``[n, 2 * width]``, see `target_gradient`.
+    labels: AnyArray
     num_classes: int  # C, at most the padded width of the logits
+    numbers: bool  # whether labels are numbers
     noise: Noise  # where dropout comes from
     schedule: Schedule  # Adam's rates by epoch
     activation: int  # a code of `models.constants`
@@ -74,6 +84,20 @@ def begin(
     if shard.noise.features > 0:
         drop_features(x, shard.noise, epoch, keys, entries.by_row, entries.by_column)
     project(x.row_indptr, x.row_places, entries.by_row, weights.values, z, tile)
+
+
+@compiled
+def loss_gradient(shard: Shard, logits: Array) -> None:
+    """Put the gradient of the mean loss by the logits in their place."""
+    _loss_gradient(shard.labels, shard.num_classes, shard.numbers, logits)
+
+
+@compiled
+def _loss_gradient(labels: AnyArray, num_classes: int, numbers: bool, logits: Array) -> None:
+    if labels.ndim == 1:  # decided when this is compiled
+        class_gradient(logits, labels, num_classes, logits)
+    else:
+        target_gradient(logits, labels, numbers, logits)
 
 
 @compiled

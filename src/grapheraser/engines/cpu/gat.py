@@ -17,10 +17,9 @@ from grapheraser.engines.cpu.dense import (
     add_bias,
     back_through,
     bias_gradient,
-    loss_gradient,
     matmul,
 )
-from grapheraser.engines.cpu.epoch import Shard, begin, entries_of, finish, matrix
+from grapheraser.engines.cpu.epoch import Shard, begin, entries_of, finish, loss_gradient, matrix
 from grapheraser.engines.cpu.noise import row_keys
 from grapheraser.engines.cpu.sparse import InputWeights
 from grapheraser.engines.shared.layout import ATTENTION_1, ATTENTION_2, HIDDEN_1, TensorLayout
@@ -136,7 +135,7 @@ def train(
         add_right(wide_p, logits)
         add_bias(logits, theta, bias_2, ONE)
 
-        loss_gradient(logits, shard.labels, shard.num_classes, logits)
+        loss_gradient(shard, logits)
         bias_gradient(logits, gradient, bias_2, ONE)
         attend_gradient(edges, second, p, theta, gradient, source_2, target_2, logits, g_p)
         put_beside(g_p, logits, wide_p)

@@ -12,10 +12,9 @@ from grapheraser.engines.cpu.dense import (
     add_bias,
     back_through,
     bias_gradient,
-    loss_gradient,
     matmul,
 )
-from grapheraser.engines.cpu.epoch import Shard, begin, entries_of, finish, matrix
+from grapheraser.engines.cpu.epoch import Shard, begin, entries_of, finish, loss_gradient, matrix
 from grapheraser.engines.cpu.noise import row_keys
 from grapheraser.engines.cpu.sparse import InputWeights, propagate
 from grapheraser.engines.shared.layout import HIDDEN_1, TensorLayout
@@ -64,7 +63,7 @@ def train(
         propagate(edges.indptr, edges.indices, edges.forward, p, logits, ONE)
         add_bias(logits, theta, bias_2, ONE)
 
-        loss_gradient(logits, shard.labels, shard.num_classes, logits)
+        loss_gradient(shard, logits)
         propagate(edges.indptr, edges.indices, edges.backward, logits, p, ONE)
         depth = shard.num_classes
         back_through(h, p, theta, gradient, weight_2, depth, weight_2t, g, slope, ONE, tile)

@@ -13,10 +13,9 @@ from grapheraser.engines.cpu.dense import (
     add_bias,
     back_through,
     bias_gradient,
-    loss_gradient,
     matmul,
 )
-from grapheraser.engines.cpu.epoch import Shard, begin, entries_of, finish, matrix
+from grapheraser.engines.cpu.epoch import Shard, begin, entries_of, finish, loss_gradient, matrix
 from grapheraser.engines.cpu.noise import row_keys
 from grapheraser.engines.cpu.sparse import InputWeights, propagate
 from grapheraser.engines.shared.layout import HIDDEN_1, HIDDEN_2, TensorLayout
@@ -179,7 +178,7 @@ def train(
             activate(h4, shard.activation, keys, dropout, h4, slope_4, ONE)
             matmul(h4, last, theta, weight_5, logits, ONE)
             add_bias(logits, theta, bias_5, ONE)
-            loss_gradient(logits, shard.labels, shard.num_classes, logits)
+            loss_gradient(shard, logits)
             bias_gradient(logits, gradient, bias_5, ONE)
             depth = shard.num_classes
             back_through(
@@ -188,7 +187,7 @@ def train(
             if batch_norm:
                 norm_gradient(h4, standard_2, deviation_2, theta, scale_2, shift_2, gradient, ONE)
         else:
-            loss_gradient(h4, shard.labels, shard.num_classes, h4)
+            loss_gradient(shard, h4)
 
         # h4 now holds the gradient by the second layer's result.
         bias_gradient(h4, gradient, bias_4, ONE)

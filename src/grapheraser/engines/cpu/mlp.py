@@ -12,10 +12,9 @@ from grapheraser.engines.cpu.dense import (
     add_bias,
     back_through,
     bias_gradient,
-    loss_gradient,
     matmul,
 )
-from grapheraser.engines.cpu.epoch import Shard, begin, entries_of, finish, matrix
+from grapheraser.engines.cpu.epoch import Shard, begin, entries_of, finish, loss_gradient, matrix
 from grapheraser.engines.cpu.noise import row_keys
 from grapheraser.engines.cpu.sparse import InputWeights
 from grapheraser.engines.shared.layout import HIDDEN_1, HIDDEN_2, TensorLayout
@@ -69,7 +68,7 @@ def train(
         matmul(h2, second, theta, weight_3, logits, ONE)
         add_bias(logits, theta, bias_3, ONE)
 
-        loss_gradient(logits, shard.labels, shard.num_classes, logits)
+        loss_gradient(shard, logits)
         bias_gradient(logits, gradient, bias_3, ONE)
         depth, wide = shard.num_classes, second_tile
         back_through(

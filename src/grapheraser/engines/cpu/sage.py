@@ -13,10 +13,9 @@ from grapheraser.engines.cpu.dense import (
     add_bias,
     back_through,
     bias_gradient,
-    loss_gradient,
     matmul,
 )
-from grapheraser.engines.cpu.epoch import Shard, begin, entries_of, finish, matrix
+from grapheraser.engines.cpu.epoch import Shard, begin, entries_of, finish, loss_gradient, matrix
 from grapheraser.engines.cpu.noise import row_keys
 from grapheraser.engines.cpu.sparse import InputWeights
 from grapheraser.engines.shared.adjacency import Adjacency
@@ -93,7 +92,7 @@ def train(
         combine(edges, p, logits, ONE)
         add_bias(logits, theta, bias_2, ONE)
 
-        loss_gradient(logits, shard.labels, shard.num_classes, logits)
+        loss_gradient(shard, logits)
         bias_gradient(logits, gradient, bias_2, ONE)
         spread(edges, logits, p, ONE)
         depth = classes + shard.num_classes

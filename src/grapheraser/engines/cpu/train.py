@@ -90,8 +90,9 @@ class PreparedShard:
         self.shard = Shard(
             x=_features_of(task, columns, shape[1], dtype),
             edges=adjacency_of(spec, graph, dtype),
-            labels=graph.y.copy(),
+            labels=_labels_of(task, layout.classes, dtype),
             num_classes=graph.num_classes,
+            numbers=graph.label_kind.is_numbers,
             noise=noise_of(task.seed, graph.ids, layout.limits),
             schedule=schedule_of(spec, epochs),
             activation=layout.activation,
@@ -136,6 +137,20 @@ def places_of(rows: Ints32, num_rows: int, width: int) -> NDArray[np.integer]:
     if num_rows * width <= 2**32:
         return rows.astype(np.uint32) * np.uint32(width)
     return rows.astype(np.int64) * np.int64(width)
+
+
+def _labels_of(task: ShardTask, outputs: Axis, dtype: DTypeLike) -> AnyArray:
+    """Return classes, or targets beside what an error of each counts."""
+    kind = task.graph.label_kind
+    if kind.is_classes:
+        return task.graph.y.copy()
+    rows = task.targets
+    known = ~np.isnan(rows)
+    found = np.zeros((len(rows), 2 * outputs.width), dtype=dtype)
+    found[:, outputs.places] = np.where(known, rows, 0.0)
+    weight = (2.0 if kind.is_numbers else 1.0) / known.sum()
+    found[:, outputs.width + outputs.places] = known * weight
+    return found
 
 
 def _features_of(task: ShardTask, columns: Ints32, width: int, dtype: DTypeLike) -> SparseFeatures:
