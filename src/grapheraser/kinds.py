@@ -36,6 +36,7 @@ class Kind:
         side: of a bipartite graph, where it is a node of one side: 0 or 1.
         sides: of the ends, where they are on different sides: the names of their kinds.
         inside: the first end is a graph of a collection, the others are nodes inside it.
+        targets: one of several may be named by its node and a target.
     """
 
     name: str
@@ -50,6 +51,7 @@ class Kind:
     side: int | None = None
     sides: tuple[str, ...] = ()
     inside: bool = False
+    targets: bool = False
 
     @property
     def class_name(self) -> str:
@@ -102,7 +104,7 @@ def _change(verb: str, kind: Kind, needed: tuple[str, ...], *optional: str) -> K
 NODES = Kind("nodes", "node", "node", in_every_digest=True)
 EDGES = Kind("edges", "edge", "edge", ends=2, in_every_digest=True)
 FEATURES = Kind("features", "features", "feature row", in_every_digest=True)
-LABELS = Kind("labels", "label", "label")
+LABELS = Kind("labels", "label", "label", targets=True)
 ADD_NODES = _change(ADD, NODES, ("ids", "x"), "y", "edges", "edge_weight", "edge_attr", "type")
 ADD_EDGES = _change(ADD, EDGES, ("pairs",), "weight", "edge_attr", "type")
 SET_FEATURES = _change(SET, FEATURES, ("nodes", "x"), "type")
@@ -144,6 +146,11 @@ class Item(NamedTuple):
 
     kind: Kind
     ids: tuple[int, ...]
+
+    @property
+    def more(self) -> bool:
+        """True of a relation between two nodes, and of one of a node's labels."""
+        return len(self.ids) > self.kind.ends
 
 
 def items_of(named: Mapping[str, Sequence[Any]]) -> Iterator[Item]:

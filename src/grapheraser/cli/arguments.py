@@ -109,8 +109,21 @@ def parse(text: str, name: str, *, named: bool = False) -> list[Any]:
     option = f"--{name.replace('_', '-')}"
     if KINDS[name].inside:
         return _parse_parts(text, option, KINDS[name].ends)
+    if KINDS[name].targets and not named:
+        return _parse_targets(text, option)
     parser: Any = parse_ids if KINDS[name].ends == 1 else parse_edges
     found: list[Any] = parser(text, option, named=named)
+    return found
+
+
+def _parse_targets(text: str, option: str) -> list[Any]:
+    """Parse ids, and ``12-art``: one of several labels of node 12, by its name or number."""
+    wanted, found = "ids like 1,2,3, or with one of several labels, 12-art", []
+    for word in (word for row in _rows(text, option) for word in row):
+        node, _, target = word.partition("-")
+        split = node and target
+        one = _as_id(node if split else word, option, wanted, text)
+        found.append((one, int(target) if target.isdigit() else target) if split else one)
     return found
 
 

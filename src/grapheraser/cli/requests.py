@@ -64,7 +64,7 @@ def run(
         cascade: With submit: types whose nodes go where they exist only through these.
         edges: With submit: edges, e.g. 3-17,4-8.
         features: With submit: nodes whose features to forget.
-        labels: With submit: nodes whose labels to forget.
+        labels: With submit: nodes whose labels to forget; 12-art: one of several.
         file: With submit: file with one request a line: {"subject": "ada"}, or ids of nodes.
         idempotency_key: With submit: your own name for it; twice the same is one request.
         deadline: With submit: until when, e.g. 2030-01-31T12:00:00Z.

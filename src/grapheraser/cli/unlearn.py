@@ -65,7 +65,7 @@ def unlearn(
         cascade: Types, e.g. payment: their nodes go too where they exist only through --nodes.
         edges: Edges, e.g. 3-17,4-8.
         features: Ids of the nodes whose features to forget.
-        labels: Ids of the nodes whose labels to forget.
+        labels: Ids of the nodes whose labels to forget; 12-art: one of several.
         users: Users of a recommender, e.g. 7,12.
         items: Items of a recommender, e.g. 3,4.
         interactions: Interactions of a recommender, a user and an item each, e.g. 7-3,12-4.

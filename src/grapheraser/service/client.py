@@ -100,7 +100,8 @@ class Client:
             content: what it names, as the API takes it; or name it by keywords.
             idempotency_key: your own name for it; submitted again, it is the same request.
             **named: ``nodes``, ``edges``, ``features`` and ``labels`` (ids, or names where nodes
-                have names), ``subject``, ``cascade``, ``deadline``.
+                have names; of ``labels`` also pairs of a node and a target), ``subject``,
+                ``cascade``, ``deadline``.
         """
         headers = {} if idempotency_key is None else {"Idempotency-Key": idempotency_key}
         body = {**(content or {}), **named}

@@ -8,6 +8,8 @@ import numpy as np
 import pytest
 
 import grapheraser as ge
+from grapheraser.canonical import canonical_json
+from grapheraser.receipts import Part
 from grapheraser.service.api.keys import Role
 from tests.property.test_targets import World, fitted
 from tests.service.api.conftest import opened
@@ -41,3 +43,46 @@ def test_targets_are_answered_shown_and_forgotten(kind: str, tmp_path: Path) -> 
         assert done["state"] == "completed"
         left = api.service.served.now.model.graph_
         assert left == eraser.graph_.without([ge.Labels([nodes[1]]), ge.Nodes([nodes[2]])])
+
+
+@pytest.mark.parametrize("how", ["number", "name", "subject"])
+def test_one_of_a_nodes_labels_is_forgotten(how: str, tmp_path: Path) -> None:
+    """Only the target goes, the same as in Python; the receipt names it; it is told twice."""
+    eraser = fitted(World.of("several", 3))
+    eraser.save(tmp_path / "run")
+    node, other = (int(node) for node in eraser.graph_.train_nodes[:2])
+    with opened(tmp_path / "run") as api:
+        if how == "subject":
+            entry = {"subject": "ada", "labels": [[node, "2"]]}
+            answer = api.call("POST", "/api/v1/subjects", Role.OPERATOR, json={"entries": [entry]})
+            assert answer.json()["added"] == 1
+            ada = {"subject": "ada"}
+            found = api.call("POST", "/api/v1/subjects/find", Role.OPERATOR, json=ada).json()
+            assert found["items"] == [{"kind": "label", "ids": [str(node), "2"]}]
+            answer = api.submit(subject="ada")
+        else:
+            answer = api.submit(labels=[[node, 2 if how == "number" else "2"], other])
+        assert answer.status_code == 202
+        api.work()
+        name = answer.json()["id"]
+        done = api.call("GET", f"/api/v1/requests/{name}").json()
+        assert done["state"] == "completed"
+        gone = [ge.Labels([node], target=2), *([ge.Labels([other])] if how != "subject" else [])]
+        model = api.service.served.now.model
+        assert model.graph_ == eraser.graph_.without(gone)
+        assert model.verify().identical
+        receipt = api.call("GET", f"/api/v1/requests/{name}/receipt").json()
+        abouts = [Part.from_json(canonical_json(part)).about for part in receipt["parts"]]
+        assert {"forget": "label", "ids": [str(node), "2"]} in abouts
+        again = api.submit(labels=[[node, 2]]).json()["id"]
+        api.work()
+        assert "nothing" in api.call("GET", f"/api/v1/requests/{again}").json()["reason"]
+
+
+def test_targets_that_are_not_there_are_refused(tmp_path: Path) -> None:
+    fitted(World.of("several", 3)).save(tmp_path / "run")
+    with opened(tmp_path / "run") as api:
+        answer = api.submit(labels=[[7, "law"]])
+        assert answer.status_code == 400
+        assert "the targets of this graph are 0, 1, 2" in answer.json()["detail"]
+        assert api.submit(labels=[[7, 1, 2]]).status_code == 400

@@ -38,7 +38,11 @@ class NamedForm(Form):
         "of a relation in the middle.",
     )
     features: Ids = Field(default=[], description="Nodes whose features to forget.")
-    labels: Ids = Field(default=[], description="Nodes whose labels to forget.")
+    labels: Annotated[list[NodeId | tuple[NodeId, NodeId]], Field(max_length=_MAX_NAMED)] = Field(
+        default=[],
+        description="Nodes whose labels to forget; of several labels or numbers also pairs of a "
+        "node and the name or number of one.",
+    )
     users: Ids = Field(default=[], description="Of a recommender: users to forget.")
     items: Ids = Field(default=[], description="Of a recommender: items to forget.")
     interactions: Pairs = Field(

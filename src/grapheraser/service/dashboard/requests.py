@@ -78,6 +78,7 @@ def requests(
         summary=summarize(parts.queue, owner),
         may_ask=visit.may(Role.OPERATOR, Role.REQUESTER),
         named=parts.served.now.model.graph_.named,
+        several=not parts.served.now.model.graph_.label_kind.is_classes,
         kinds=parts.served.now.model.task.kinds,
         now=parts.queue.clock(),
     )

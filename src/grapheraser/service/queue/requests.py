@@ -113,9 +113,9 @@ class RequestContent:
     def node_ids(self) -> Iterator[NodeId]:
         """Every id or name of a node, the ends of edges among them."""
         for name, ids in self.named.items():
-            for value in ids:
-                kind = KINDS[name]
-                yield from value[:1] if kind.inside else value if kind.ends > 1 else (value,)
+            one = KINDS[name].inside or KINDS[name].targets
+            for ends in map(_tuple, ids):
+                yield from ends[:1] if one else ends
 
     @property
     def items(self) -> list[Item]:
@@ -123,7 +123,7 @@ class RequestContent:
         return [
             Item(KINDS[name], item_ids(KINDS[name], list(_nodes(KINDS[name], ends))))
             for name, ids in self.named.items()
-            for ends in (ids if KINDS[name].ends > 1 else ((value,) for value in ids))
+            for ends in map(_tuple, ids)
         ]
 
     def to_dict(self) -> dict[str, Any]:
@@ -145,7 +145,8 @@ def _nodes(kind: Kind, given: Sequence[NodeId]) -> Iterator[int]:
 def _checked(name: str, given: object) -> tuple[Any, ...]:
     """Return ids, or tuples of them, each once; refuse anything else."""
     if KINDS[name].ends == 1:
-        return tuple(dict.fromkeys(_id(name, value) for value in _list(name, given)))
+        one = _id_or_target if KINDS[name].targets else _id
+        return tuple(dict.fromkeys(one(name, value) for value in _list(name, given)))
     found = []
     for ends in _list(name, given):
         # A relation of a typed graph is named between its ends, and once known by its bit after.
@@ -154,6 +155,21 @@ def _checked(name: str, given: object) -> tuple[Any, ...]:
             raise ParameterError.of(name, _OWNER, "a list of pairs of ids", ends)
         found.append(tuple(_id(name, end) for end in ends))
     return tuple(dict.fromkeys(found))
+
+
+def _tuple(value: Any) -> tuple[Any, ...]:
+    return value if isinstance(value, tuple) else (value,)
+
+
+def _id_or_target(name: str, given: object) -> NodeId | tuple[NodeId, NodeId]:
+    """Return an id, or an id and the name or number of a target."""
+    if not isinstance(given, list | tuple):
+        return _id(name, given)
+    if len(given) != 2:
+        raise ParameterError.of(
+            name, _OWNER, "a list of ids, or pairs of an id and a target", given
+        )
+    return _id(name, given[0]), _id(name, given[1])
 
 
 def _list(name: str, given: object) -> Sequence[Any]:

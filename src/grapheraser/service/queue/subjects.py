@@ -57,7 +57,7 @@ class Subjects:
                 "subject": subject,
                 "item": self._mark(item),
                 "node": self._mark(Item(NODES, item.ids[:1])),
-                "other": self._mark(Item(NODES, item.ids[1:])) if len(item.ids) > 1 else None,
+                "other": self._mark(Item(NODES, item.ids[1:])) if item.kind.ends > 1 else None,
                 "sealed": self._vault.seal(item_to_json(item), subject),
             }
             for item in items

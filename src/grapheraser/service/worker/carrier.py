@@ -25,7 +25,7 @@ from grapheraser import errors
 from grapheraser.errors import NothingToForgetError, StoreError
 from grapheraser.graph.changes.kinds import changes_of, items_along, requests_for
 from grapheraser.graph.changes.requests import SKIP
-from grapheraser.kinds import EDGES, Item, forgotten_item
+from grapheraser.kinds import EDGES, LABELS, Item, forgotten_item
 from grapheraser.receipts import Part, Receipt
 from grapheraser.service.queue.batches import Batch, Batches
 from grapheraser.service.queue.queue import Queue
@@ -128,13 +128,14 @@ class Carrier:
     def _refused(self, batch: Batch, items: Mapping[str, list[Item]], model: Model) -> list[str]:
         """Fail the requests that can't be about this run; return their ids."""
         named, kinds = model.graph_.named, model.task.kinds
-        plain = model.graph_.types is None
+        typed, classes = model.graph_.types is not None, model.graph_.label_kind.is_classes
+        parted = [kind for kind, there in ((EDGES, typed), (LABELS, not classes)) if there]
         unfit: dict[str, list[str]] = {NO_NAMES: [], OTHER_KIND: []}
         for name, its in items.items():
             texts = any(isinstance(node, str) for node in batch.contents[name].node_ids)
             if texts and not named:
                 unfit[NO_NAMES].append(name)
-            elif any(i.kind.name not in kinds or (plain and _of_relation(i)) for i in its):
+            elif any(i.kind.name not in kinds or (i.more and i.kind not in parted) for i in its):
                 unfit[OTHER_KIND].append(name)
         for reason, names in unfit.items():
             if names:
@@ -281,8 +282,3 @@ def trouble_of(error: BaseException) -> str:
 def some_missing(missing: int, named: int) -> str:
     """Describe a request that names some things that are not there."""
     return f"{missing} of {named} things that it names were not in the run"
-
-
-def _of_relation(item: Item) -> bool:
-    """Tell whether an item is one of the relations between two nodes of a typed graph."""
-    return item.kind is EDGES and len(item.ids) > EDGES.ends

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections import Counter
+from collections.abc import Sequence
 from datetime import datetime
 from statistics import median
 from typing import TYPE_CHECKING, Annotated, Any
@@ -17,7 +18,7 @@ from grapheraser.eraser.plan import Plan
 from grapheraser.graph.changes.kinds import changes_of, items_along, requests_for
 from grapheraser.graph.changes.requests import SKIP, Edges, in_graph
 from grapheraser.graph.changes.updates import with_labels
-from grapheraser.kinds import EDGES, KINDS
+from grapheraser.kinds import EDGES, KINDS, LABELS, Kind
 from grapheraser.service.api.access import OPERATORS, Operator, Requester, Watcher, route
 from grapheraser.service.api.forms import (
     ErasureForm,
@@ -235,14 +236,10 @@ def content_in(parts: Parts, content: RequestContent) -> RequestContent:
         raise Problem(400, "invalid-request", "the edges of this run have no relations.")
     if content.cascade:
         raise Problem(400, "invalid-request", "the nodes of this run have no types.")
-    if not graph.keyed:
+    labels = content.named.get(LABELS.name, ())
+    if not graph.keyed and not any(isinstance(label, tuple) for label in labels):
         return content
-    named = {
-        name: [graph.ids_of(ids).tolist() for ids in its]
-        if KINDS[name].ends > 1
-        else graph.ids_of(its).tolist()
-        for name, its in content.named.items()
-    }
+    named = {name: _ids_of(graph, KINDS[name], its) for name, its in content.named.items()}
     return RequestContent(content.subject, **more, **named)
 
 
@@ -258,11 +255,21 @@ def _of_types(graph: Graph, content: RequestContent) -> dict[str, Any]:
             (edges,) = in_graph(graph, Edges(its))
             named: Any = edges.named
             found[name] = [list(ends) for ends in named]
-        elif KINDS[name].ends > 1:
-            found[name] = [graph.ids_of(ids).tolist() for ids in its]
         else:
-            found[name] = graph.ids_of(its).tolist()
+            found[name] = _ids_of(graph, KINDS[name], its)
     return found
+
+
+def _ids_of(graph: Graph, kind: Kind, its: Sequence[Any]) -> list[Any]:
+    """Return what is named of a kind by ids of the graph, targets by their numbers."""
+    if kind.ends > 1:
+        return [graph.ids_of(ids).tolist() for ids in its]
+    parted = [item if isinstance(item, tuple) else (item,) for item in its]
+    ids, number = graph.ids_of([node for node, *_ in parted]).tolist(), graph.label_kind.number_of
+    return [
+        [node, number(*target)] if target else node
+        for node, (_, *target) in zip(ids, parted, strict=True)
+    ]
 
 
 def owner_of(key: Key) -> str | None:

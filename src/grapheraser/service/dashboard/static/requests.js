@@ -11,6 +11,7 @@ const what = /** @type {HTMLSelectElement} */ (document.getElementById("what"));
 const which = /** @type {HTMLInputElement} */ (document.getElementById("which"));
 
 const named = dialog?.dataset.named === "true";
+const several = dialog?.dataset.several === "true"; // labels: one of a node's may go
 
 /** Names may hold blanks and hyphens, so commas alone divide them. @param {string} text */
 const listed = (text) =>
@@ -33,9 +34,11 @@ function node(text) {
 function asked() {
   const text = which.value.trim();
   if (what.value === "subject") return { subject: text };
-  if (!["edges", "interactions", "graph_nodes", "graph_edges"].includes(what.value))
-    return { [what.value]: listed(text).map(node) };
-  return { [what.value]: listed(text).map((pair) => pair.split(named ? " - " : "-").map(node)) };
+  const parts = listed(text).map((one) => one.split(named ? " - " : "-").map(node));
+  if (["edges", "interactions", "graph_nodes", "graph_edges"].includes(what.value))
+    return { [what.value]: parts };
+  if (what.value !== "labels" || !several) return { [what.value]: listed(text).map(node) };
+  return { labels: parts.map((part) => (part.length > 1 ? part : part[0])) };
 }
 
 function explain() {
