@@ -67,7 +67,8 @@ def test_auto_takes_the_kernels_which_learn_what_the_reference_loop_does(kind: s
     assert (ours.engine_, slow.engine_) == ("cpu", "pyg")
     for weights, expected in zip(ours.shards_.values(), slow.shards_.values(), strict=True):
         for name, tensor in weights.tensors.items():
-            np.testing.assert_allclose(tensor, expected.tensors[name], atol=1e-4, rtol=0)
+            other = expected.tensors[name].astype(np.float32)
+            np.testing.assert_allclose(tensor.astype(np.float32), other, atol=1e-4, rtol=0)
     huber, numbers = ge.Training(loss="huber"), World.of("numbers", 11)
     with pytest.warns(UserWarning, match="the fast engines can't train with loss='huber'"):
         eraser = fitted(numbers, model="mlp", num_shards=2, training=huber)
