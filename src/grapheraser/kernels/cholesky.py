@@ -51,6 +51,16 @@ def solve_in_place(L: Matrix, B: Matrix) -> Matrix:
 
 
 @compiled
+def solve_column(L: Matrix, b: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Do as `solve_in_place` for a single right-hand side, within another kernel."""
+    X = np.zeros((len(b), HALF_LANES))
+    X[:, 0] = b
+    _factor(L)
+    _substitute(L, X)
+    return X[:, 0].copy()
+
+
+@compiled
 def _factor(L: Matrix) -> None:
     """Overwrite the lower half with its Cholesky factor, block column by block column."""
     n = L.shape[0]

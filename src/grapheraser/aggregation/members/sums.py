@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from grapheraser.aggregation.members.base import SCALE, Rows
 from grapheraser.errors import CorruptRunError
 from grapheraser.graph import Graph
-from grapheraser.kernels.cholesky import solve_in_place
+from grapheraser.kernels.cholesky import solve_column, solve_in_place
 from grapheraser.kernels.compiled import compiled
 from grapheraser.kernels.vectors import LANES, ONE, fma, load, store, zeros
 
@@ -54,11 +54,7 @@ class Sums:
         self, old: Rows, old_labels: NDArray[np.int64], new: Rows, new_labels: NDArray[np.int64]
     ) -> Sums:
         """Put new rows in the place of as many old ones; without a label, there is no row."""
-        return Sums(*_replaced(self.gram, self.cross, old, old_labels, new, new_labels))
-
-    def plus_sums(self, other: Sums) -> Sums:
-        """Put in the rows of another sum."""
-        return Sums(self.gram + other.gram, self.cross + other.cross)
+        return Sums(*replaced(self.gram, self.cross, old, old_labels, new, new_labels))
 
     def without(self, other: Sums) -> Sums:
         """Take out the rows of another sum."""
@@ -83,6 +79,15 @@ def solved(gram: Integers, right: NDArray[np.float64], ridge: float) -> NDArray[
     left = _unpacked(gram, len(right), SCALE**2, ridge)
     weights: NDArray[np.float64] = solve_in_place(left, right)
     return weights
+
+
+@compiled
+def solved_apart(gram, right, scale, ridge):  # type: ignore[no-untyped-def]
+    """Solve for each column with a gram of its own; the bits are those of `solved`."""
+    out = np.empty_like(right)
+    for k in range(len(gram)):
+        out[:, k] = solve_column(_unpacked(gram[k], len(right), scale, ridge), right[:, k])
+    return out
 
 
 def _by_class(rows: Rows, labels: NDArray[np.int64], num_classes: int) -> Integers:
@@ -116,7 +121,7 @@ def _plus_lower(gram: Integers, product: NDArray[np.float64]) -> Integers:
 
 
 @compiled
-def _replaced(gram, cross, old, old_labels, new, new_labels):  # type: ignore[no-untyped-def]
+def replaced(gram, cross, old, old_labels, new, new_labels):  # type: ignore[no-untyped-def]
     """Both sums with new rows in the place of old ones, which a label tells to be there."""
     width, moved = new.shape[1], np.empty(len(new), dtype=np.int64)
     out, count = cross.copy(), 0

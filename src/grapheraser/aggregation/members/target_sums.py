@@ -9,17 +9,17 @@ each has its own, which costs that many times as much.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from grapheraser.aggregation.form import Form, Tensors
 from grapheraser.aggregation.members.base import SCALE, Ids, Places, Rows
-from grapheraser.aggregation.members.sums import Integers, Sums, solved
+from grapheraser.aggregation.members.sums import Integers, Sums, replaced, solved, solved_apart
 from grapheraser.errors import CorruptRunError
 from grapheraser.graph import Graph
 from grapheraser.graph.labels import BITS
+from grapheraser.kernels.compiled import compiled
 from grapheraser.kernels.paged import nodes_at
 from grapheraser.kernels.sets import ranks
 
@@ -38,77 +38,65 @@ class TargetSums:
     """Sums over rows and targets.
 
     Attributes:
-        parts: H'H and the sum of the rows; one for all targets, or one for each.
+        gram: int64 ``[parts, width * (width + 1) / 2]``, the lower half of H'H; one part for all
+            targets, or one for each.
+        mass: int64 ``[width, parts]``, the sum of the rows.
         cross: int64 ``[width, count]``, H'Y.
         counts: int64 ``[2, count]``, how many of each target are known, and their sum.
     """
 
-    parts: tuple[Sums, ...]
+    gram: Integers
+    mass: Integers
     cross: Integers
     counts: Integers
 
     @classmethod
     def zeros(cls, width: int, count: int, *, partial: bool) -> TargetSums:
         """Return the sums over no rows."""
-        parts = tuple(Sums.zeros(width, 1) for _ in range(count if partial else 1))
-        cross = np.zeros((width, count), dtype=np.int64)
-        return cls(parts, cross, np.zeros((2, count), dtype=np.int64))
+        parts = count if partial else 1
+        shapes = (parts, width * (width + 1) // 2), (width, parts), (width, count), (2, count)
+        return cls(*(np.zeros(shape, dtype=np.int64) for shape in shapes))
 
     def plus(self, rows: Rows, targets: Targets) -> TargetSums:
         """Add these rows."""
-        parts = tuple(
-            part.plus(rows[own == 0], own[own == 0])
-            for part, own in zip(self.parts, self._there(targets), strict=True)
-        )
-        return TargetSums(parts, self.cross + _cross(rows, targets), self.counts + _counts(targets))
+        known = ~np.isnan(targets)
+        there = known if len(self.gram) > 1 else known.any(axis=1)[:, None]
+        parts = [
+            Sums(gram, mass[:, None]).plus(rows[own], np.zeros(int(own.sum()), dtype=np.int64))
+            for gram, mass, own in zip(self.gram, self.mass.T, there.T, strict=True)
+        ]
+        gram = np.stack([part.gram for part in parts])
+        mass = np.concatenate([part.cross for part in parts], axis=1)
+        total = np.nan_to_num(targets).astype(np.int64).sum(axis=0)
+        counts = self.counts + np.stack([known.sum(axis=0), total])
+        return TargetSums(gram, mass, self.cross + _cross(rows, targets), counts)
 
     def replaced(
         self, old: Rows, old_targets: Targets, new: Rows, new_targets: Targets
     ) -> TargetSums:
         """Put new rows in the place of as many old ones; without any target, there is no row."""
-        known = (~np.isnan(old_targets), ~np.isnan(new_targets))
-        was, now = (_marked(part.any(axis=1)) for part in known)
-        if len(self.parts) == 1:
-            left = [self.parts[0].replaced(old, was, new, now)]
-        else:
-            # What changes for targets that are known of every row, and for each without the rows
-            # of which it is not known: those are few.
-            nothing = Sums.zeros(old.shape[1], 1)
-            change = nothing.replaced(old, was, new, now)
-            left = []
-            for k, part in enumerate(self.parts):
-                first, second = (_marked(p.any(axis=1) & ~p[:, k]) for p in known)
-                some = (first == 0) | (second == 0)
-                rows = old[some], first[some], new[some], second[some]
-                left.append(part.plus_sums(change).without(nothing.replaced(*rows)))
-        cross = self.cross - _cross(old, old_targets) + _cross(new, new_targets)
-        counts = self.counts - _counts(old_targets) + _counts(new_targets)
-        return TargetSums(tuple(left), cross, counts)
+        sums = self.gram, self.mass, self.cross, self.counts
+        return TargetSums(*_replaced_parts(*sums, old, old_targets, new, new_targets))
 
     def without(self, other: TargetSums) -> TargetSums:
         """Take out the rows of another sum."""
-        parts = tuple(a.without(b) for a, b in zip(self.parts, other.parts, strict=True))
-        return TargetSums(parts, self.cross - other.cross, self.counts - other.counts)
-
-    def _there(self, targets: Targets) -> list[Integers]:
-        """Mark, for each part, the rows that have a part in it: 0, and -1 for all others."""
-        known = ~np.isnan(targets)
-        columns = [known.any(axis=1)] if len(self.parts) == 1 else list(known.T)
-        return [_marked(column) for column in columns]
+        return TargetSums(
+            self.gram - other.gram,
+            self.mass - other.mass,
+            self.cross - other.cross,
+            self.counts - other.counts,
+        )
 
     def solve(self, ridge: float, graph: Graph) -> NDArray[np.float64]:
         """Solve for the weights ``[width + 1, count]`` in the graph's frame, the mean last."""
         frame, known = graph.label_frame, np.maximum(self.counts[0], 1)
         means = np.where(self.counts[0] > 0, self.counts[1] / known, frame.centre)
-        mass = np.concatenate([part.cross for part in self.parts], axis=1)
-        right = (self.cross - means * mass) / (SCALE * frame.spread)
-        one = len(self.parts) == 1
-        columns = [slice(None)] if one else [slice(k, k + 1) for k in range(len(means))]
-        found = [
-            solved(part.gram, right[:, own].copy(), ridge)
-            for part, own in zip(self.parts, columns, strict=True)
-        ]
-        weights = np.concatenate([*found], axis=1).astype(np.float32).astype(np.float64)
+        right = (self.cross - means * self.mass) / (SCALE * frame.spread)
+        if len(self.gram) == 1:
+            found = solved(self.gram[0], right, ridge)
+        else:
+            found = solved_apart(self.gram, right, SCALE**2, ridge)
+        weights = found.astype(np.float32).astype(np.float64)
         if not np.isfinite(weights).all():
             raise CorruptRunError("a regression's sums are not those of any nodes.")
         return np.concatenate([weights, ((means - frame.centre) / frame.spread)[None]])
@@ -116,28 +104,54 @@ class TargetSums:
     @property
     def tensors(self) -> dict[str, NDArray[np.generic]]:
         """The sums, by name."""
-        gram = np.stack([part.gram for part in self.parts])
-        mass = np.concatenate([part.cross for part in self.parts], axis=1)
-        return {"gram": gram, "mass": mass, "cross": self.cross, "counts": self.counts}
+        return dict(vars(self))
 
     @classmethod
     def restore(cls, tensors: Tensors) -> TargetSums:
         """From what `tensors` gave."""
-        gram, mass, cross, counts = (
-            np.asarray(tensors[name], dtype=np.int64)
-            for name in ("gram", "mass", "cross", "counts")
-        )
-        columns = np.ascontiguousarray(mass.T)
-        return cls(
-            tuple(Sums(g, m[:, None].copy()) for g, m in zip(gram, columns, strict=True)),
-            cross,
-            counts,
-        )
+        names = ("gram", "mass", "cross", "counts")
+        return cls(*(np.asarray(tensors[name], dtype=np.int64) for name in names))
 
 
-def _marked(there: Any) -> Integers:
-    """Return 0 for rows that are there, else -1."""
-    return np.where(there, 0, -1).astype(np.int64)
+@compiled
+def _replaced_parts(gram, mass, cross, counts, old, old_targets, new, new_targets):  # type: ignore[no-untyped-def]
+    """All four sums with new rows in the place of old ones; whole numbers, so in any order.
+
+    What changes for targets that are known of every row is worked out once. For each target the
+    rows of which it is not known are taken away again: those are few.
+    """
+    (m, count), width = old_targets.shape, new.shape[1]
+    cross, counts = cross.copy(), counts.copy()
+    there = np.full((2, m), -1)
+    for r in range(m):
+        same = True
+        for u in range(width):
+            same &= old[r, u] == new[r, u]
+        for k in range(count):
+            for now in range(2):
+                target, row = (new_targets[r, k], new[r]) if now else (old_targets[r, k], old[r])
+                if np.isnan(target):
+                    continue
+                there[now, r] = 0
+                if same and old_targets[r, k] == new_targets[r, k]:
+                    continue
+                sign, whole = 2 * now - 1, np.int64(target)
+                counts[0, k] += sign
+                counts[1, k] += sign * whole
+                for u in range(width):
+                    cross[u, k] += sign * whole * np.int64(row[u])
+    nothing, none = np.zeros_like(gram[0]), np.zeros((width, 1), dtype=np.int64)
+    more, rows = replaced(nothing, none, old, there[0], new, there[1])
+    gram, mass = gram + more, mass + rows
+    some = np.empty((2, m), dtype=np.int64)
+    for k in range(len(gram) if len(gram) > 1 else 0):
+        for r in range(m):
+            some[0, r] = there[0, r] if np.isnan(old_targets[r, k]) else -1
+            some[1, r] = there[1, r] if np.isnan(new_targets[r, k]) else -1
+        less, rows = replaced(nothing, none, old, some[0], new, some[1])
+        gram[k] -= less
+        mass[:, k] -= rows[:, 0]
+    return gram, mass, cross, counts
 
 
 def _cross(rows: Rows, targets: Targets) -> Integers:
@@ -148,12 +162,6 @@ def _cross(rows: Rows, targets: Targets) -> Integers:
     turned = np.ascontiguousarray(rows.T)
     first, second = (turned @ half.astype(np.float64) for half in (high, low))
     return (first.astype(np.int64) << _HALF) + second.astype(np.int64)
-
-
-def _counts(targets: Targets) -> Integers:
-    known = ~np.isnan(targets)
-    total = np.nan_to_num(targets).astype(np.int64).sum(axis=0)
-    return np.stack([known.sum(axis=0), total])
 
 
 def target_forms(graph: Graph, width: int) -> dict[str, Form]:
