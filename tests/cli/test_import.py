@@ -128,3 +128,32 @@ def test_gaps_and_categories_are_declared_where_tables_are_imported(tmp_path: Pa
         found = data("import", tmp_path, "--out", tmp_path / name, "--missing", "zero", "--replace")
         assert found["features"] == 3
         assert ge.load_dataset(tmp_path / name).inferred == ("categories", "classes")
+
+
+@pytest.mark.parametrize("out", ["found", "found.npz"])
+def test_several_labels_and_numbers_are_imported_from_tables(tmp_path: Path, out: str) -> None:
+    (tmp_path / "edges.csv").write_text("source,target\n0,1\n1,2\n")
+    table = tmp_path / "nodes.csv"
+    table.write_text("id,label,f\n0,art|law,1\n1,law,0\n2,,1\n")
+    where = ("--edges", tmp_path / "edges.csv", "--out", tmp_path / out)
+    words = ("--labels", "several", "--separator", "|", "--classes", "sport,law,art")
+    assert data("import", table, *where, *words)["class_names"] == ["sport", "law", "art"]
+    graph = ge.Graph.open(tmp_path / out) if out == "found" else ge.Graph.from_npz(tmp_path / out)
+    assert graph.label_kind.name == "several"
+    assert graph.y.tolist() == [[0, 1, 1], [0, 1, 0], [-1, -1, -1]]
+    table.write_text("id,label,f\n0,2.0,1\n1,3.0,0\n2,2.0,1\n")
+    (note,) = data("import", table, *where, "--replace")["notes"]
+    assert "all whole: taken as classes" in note
+    numbers = ("--labels", "numbers", "--label-range", "9", "--replace")
+    assert data("import", table, *where, *numbers)["notes"] == []
+    graph = ge.Graph.open(tmp_path / out) if out == "found" else ge.Graph.from_npz(tmp_path / out)
+    assert graph.y.tolist() == [2.0, 3.0, 2.0]
+    assert graph.label_kind.exponents == (4,)
+
+
+def test_words_that_read_as_numbers_are_taken_as_classes_and_it_is_said() -> None:
+    with pytest.warns(UserWarning, match="words that all read as numbers: taken as classes"):
+        graph = ge.Graph.from_arrays(np.eye(3), [[0], [1]], ["1", "2.5", ""])
+    assert graph.class_names == ("1", "2.5")
+    said = ge.Graph.from_arrays(np.eye(3), [[0], [1]], ["1", "2.5", ""], labels="classes")
+    assert said.y.tolist() == graph.y.tolist()

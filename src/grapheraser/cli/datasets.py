@@ -46,6 +46,9 @@ def import_graph(
     names: bool | None = None,
     missing: str = "",
     categories: str = "",
+    labels: str = "",
+    separator: str = "",
+    label_range: float | None = None,
     directed: bool | None = None,
     keyed: bool = False,
     replace: bool = False,
@@ -64,8 +67,8 @@ def import_graph(
         edges: Table of edges, where SOURCE is one of nodes.
         id: Column of ids; default id.
         label: Column of classes; default label.
-        classes: How many classes there are, or their names; default: found in the data, and
-            receipts say 'exact given schema'.
+        classes: How many classes there are, or their names, or those of several labels; default:
+            found in the data, and receipts say 'exact given schema'.
         split: Column of train, validation, test; of OGB, the split's folder.
         features: Columns of features; default all others.
         from_column: Column of first ends; default source.
@@ -75,10 +78,15 @@ def import_graph(
         names: Whether ids are names; default: unless all are whole numbers.
         missing: For gaps: mean, zero or indicator; or by column, age=mean,b=zero.
         categories: Categories of columns, size=s|m|l,town=a|b; default: found in the data.
+        labels: Kind of labels of a table: classes, several (words in a cell), or numbers.
+        separator: Between the words in a cell; default ;.
+        label_range: The largest magnitude of numbers; default: found in the data.
         directed: Keep the directions of edges; default: of networks alone.
         keyed: Keep keyed hashes for ids: gaps then name nobody.
         replace: Overwrite what is there.
     """
+    from grapheraser.graph.labels import SEVERAL
+
     if out.suffix == ".npz" and out.exists() and not replace:
         raise ParameterError(f"{out}: the file exists.", hint="add --replace, or name another one.")
     columns = {"id": id, "label": label, "split": split, "source": from_column, "target": target}
@@ -86,7 +94,11 @@ def import_graph(
     lists = {"features": features, "edge_features": edge_features}
     options: dict[str, Any] = {name: text for name, text in columns.items() if text}
     options |= {name: text.split(",") for name, text in lists.items() if text}
-    options |= _classes(classes)
+    options |= {"target_names": classes.split(",")} if labels == SEVERAL and classes else {}
+    options |= {} if labels == SEVERAL else _classes(classes)
+    options |= {"labels": labels} if labels else {}
+    options |= {"separator": separator} if separator else {}
+    options |= {} if label_range is None else {"label_range": label_range}
     if missing:
         options["missing"] = _by_column(missing, "--missing") if "=" in missing else missing
     if categories:

@@ -186,7 +186,25 @@ def _checked_labels(
     found = [] if declared or (labels == UNLABELLED).all() else ["classes"]
     if class_names and len(class_names) != classes:
         raise GraphError(f"there are {classes} classes (found names of {len(class_names)}).")
-    return LabelKind(count=classes, names=tuple(class_names)), labels, found, []
+    notes = [] if declared or said.labels else number_words(class_names)
+    return LabelKind(count=classes, names=tuple(class_names)), labels, found, notes
+
+
+def number_words(names: ClassNames) -> list[str]:
+    """Note names of classes that were found in the data, and all read as numbers."""
+    if not names or are_ids(names) or not all(map(_is_number, map(str, names))):
+        return []
+    return [
+        "labels are words that all read as numbers: taken as classes; y.astype(float) makes "
+        "numbers of them, labels='classes' says that they are classes"
+    ]
+
+
+def _is_number(word: str) -> bool:
+    try:
+        return bool(np.isfinite(float(word)))
+    except ValueError:
+        return False
 
 
 def _whole_floats(y: Any) -> Any:

@@ -23,6 +23,7 @@ from grapheraser.graph.labels import (
 from grapheraser.graph.roles import UNLABELLED
 
 _MAX_TARGETS = 2**16
+WHOLE_FLOATS = "labels are floats that are all whole: taken as {}; labels='{}' takes them as {}"
 # Fewer steps than this tell hardly anything.
 _FEW_STEPS = 64
 
@@ -199,10 +200,7 @@ def _doubts(kind: LabelKind, y: Any, rows: NDArray[Any]) -> list[str]:
     if kind.is_numbers:
         known = rows[~np.isnan(rows)]
         if len(known) and (known == np.rint(known)).all():
-            return [
-                "labels are floats that are all whole: taken as numbers; labels='classes' takes "
-                "them as classes"
-            ]
+            return [WHOLE_FLOATS.format(NUMBERS, CLASSES, CLASSES)]
         return []
     notes = []
     if not _is_of_sets(y) and as_array(y, "labels").dtype.kind == "f":

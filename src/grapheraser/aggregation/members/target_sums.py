@@ -60,7 +60,7 @@ class TargetSums:
     def plus(self, rows: Rows, targets: Targets) -> TargetSums:
         """Add these rows."""
         known = ~np.isnan(targets)
-        there = known if len(self.gram) > 1 else known.any(axis=1)[:, None]
+        there = known if len(self.gram) > 1 else np.asarray(known.any(axis=1))[:, None]
         parts = [
             Sums(gram, mass[:, None]).plus(rows[own], np.zeros(int(own.sum()), dtype=np.int64))
             for gram, mass, own in zip(self.gram, self.mass.T, there.T, strict=True)

@@ -14,7 +14,8 @@ from grapheraser.errors import GraphError, ParameterError
 from grapheraser.graph.encoding import Encoding, encoding_of, filled, means_of
 from grapheraser.graph.formats.tables import Table, headless, is_missing, table_of
 from grapheraser.graph.ids import as_ids, names_of
-from grapheraser.graph.labels import NUMBERS, SEVERAL
+from grapheraser.graph.label_input import WHOLE_FLOATS
+from grapheraser.graph.labels import CLASSES, NUMBERS, SEVERAL
 from grapheraser.graph.roles import CONTEXT, PARTS, ROLE_OF, UNLABELLED
 
 if TYPE_CHECKING:
@@ -286,6 +287,8 @@ def _node_arrays(
     x, _ = filled(encoding, x, means_of(encoding, x))
     ids = names_of(keys.ids) if keys.named else np.array(keys.ids, dtype=np.int64)
     are_classes = labels not in (SEVERAL, NUMBERS)
+    if are_classes and label is not None and labels is None:
+        _warn_of_floats(table, label)
     y = _labels(table, label) if are_classes else _targets(table, label, str(labels), separator)
     found = {"x": x, "ids": ids, "y": y}
     return found | (_split(table, split) if split is not None else {})
@@ -309,6 +312,19 @@ def _labels(table: Table, column: str | None) -> NDArray[Any]:
                 hint="labels='numbers' takes them as numbers.",
             )
     return names_of([None if value is None else str(value) for value in values])  # type: ignore[misc]
+
+
+def _warn_of_floats(table: Table, column: str) -> None:
+    """Warn of classes that could be numbers: floats, or text such as ``3.0``, without gaps.
+
+    Where there are gaps, other libraries write whole numbers as floats.
+    """
+    values = table.columns[column]
+    floats = (v for v in values if isinstance(v, float) or str(v).endswith(".0"))
+    if any(True for _ in floats) and not any(map(is_missing, values)):
+        warnings.warn(
+            f"{table.name}: {WHOLE_FLOATS.format(CLASSES, NUMBERS, NUMBERS)}.", stacklevel=5
+        )
 
 
 def _is_class(value: Any) -> bool:

@@ -190,6 +190,8 @@ def _classes(values: Any) -> NDArray[np.int64]:
     if array.dtype.kind == "U":
         array = np.where(array == "", str(UNLABELLED), array)
     if array.dtype.kind == "f":
+        if not np.isnan(array).any():  # gaps make floats of whole numbers
+            raise UnstreamableError("labels that are floats")
         array = np.where(np.isnan(array), UNLABELLED, array)
         if (array != np.trunc(array)).any():
             raise UnstreamableError("labels that are no classes")
