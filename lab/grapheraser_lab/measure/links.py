@@ -11,7 +11,7 @@ from grapheraser.datasets import load_dataset
 from grapheraser.execution import LocalExecutor
 from grapheraser.graph import Edges, Nodes, Request
 from grapheraser.links import LinkEraser
-from grapheraser.links.settings import MEMBERS
+from grapheraser.links.task import MEMBERS
 from grapheraser.links.warmup import warm_up_links
 from grapheraser.seeding import generator
 from grapheraser_lab.framework.cell import KINDS, Kind

@@ -25,7 +25,7 @@ from grapheraser.graph.csr import reverse_of, slices_of
 from grapheraser.graph.edge_values import NO_VALUES, PLAIN, EdgeKind, Values, converted
 from grapheraser.graph.encoding import Encoding, means_of
 from grapheraser.graph.formats import from_tables as tables
-from grapheraser.graph.formats import known, networks, npz, ogb, pyg, sparse, typed
+from grapheraser.graph.formats import known, networks, npz, ogb, pyg, typed
 from grapheraser.graph.ids import (
     KEYED,
     Names,
@@ -187,8 +187,8 @@ class Graph:
     to_tables = tables.to_tables
     from_networkx = classmethod(networks.from_networkx)
     to_networkx = networks.to_networkx
-    from_scipy = classmethod(sparse.from_scipy)
-    to_scipy = sparse.to_scipy
+    from_scipy = classmethod(networks.from_scipy)
+    to_scipy = networks.to_scipy
     from_pyg = classmethod(pyg.from_pyg)
     to_pyg = pyg.to_pyg
     from_typed_tables = classmethod(typed.from_typed_tables)

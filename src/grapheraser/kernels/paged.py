@@ -115,6 +115,18 @@ _floats, _ints = _pointer_to(types.float32), _pointer_to(types.int64)
 
 
 @compiled(inline=True)
+def rank_from(first: int, low: int, high: int, node: int) -> int:
+    """Where an id is, or would be, among the sorted ones at an address, from the one at low on."""
+    while low < high:
+        middle = (low + high) // 2
+        if _int64(first + 8 * middle) < node:
+            low = middle + 1
+        else:
+            high = middle
+    return low
+
+
+@compiled(inline=True)
 def _page_of(table: Table, node: int) -> np.int64:
     """The page that holds a node id, if any does."""
     block, last = node >> table.shift, np.int64(len(table.pages) - 1)
@@ -155,16 +167,8 @@ def locate(table: Table, node: int) -> np.int64 | int:
         _int64(ids + 8 * (count - 1)) - _int64(ids) == count - 1 or _int64(ids + 8 * row) == node
     ):
         return page * ROOM + row
-    low, high = 0, count
-    while low < high:
-        middle = (low + high) // 2
-        if _int64(ids + 8 * middle) < node:
-            low = middle + 1
-        else:
-            high = middle
-    if low < count and _int64(ids + 8 * low) == node:
-        return page * ROOM + low
-    return NOWHERE
+    row = rank_from(ids, 0, count, node)
+    return page * ROOM + row if row < count and _int64(ids + 8 * row) == node else NOWHERE
 
 
 @compiled(inline=True)
@@ -220,15 +224,9 @@ def neighbours_at(table: Table, place: int) -> Ints:
 @compiled(inline=True)
 def entry_of(table: Table, place: int, other: int) -> int:
     """Which of the neighbours of the node at a place an id is; `NOWHERE` for none of them."""
-    first, low, high = first_edge(table, place), 0, degree_at(table, place)
-    end = high
-    while low < high:
-        middle = (low + high) // 2
-        if neighbour(first, middle) < other:
-            low = middle + 1
-        else:
-            high = middle
-    return low if low < end and neighbour(first, low) == other else NOWHERE
+    first, end = first_edge(table, place), degree_at(table, place)
+    entry = rank_from(first, 0, end, other)
+    return entry if entry < end and neighbour(first, entry) == other else NOWHERE
 
 
 @compiled(inline=True)

@@ -85,6 +85,11 @@ def _as_lanes(context: Any, builder: Any, value: Any, kind: Any, target: Lanes) 
     return _splat(builder, scalar, context.get_value_type(target))
 
 
+def _all_lanes(context: Any, builder: Any, sig: Any, args: Any, target: Lanes) -> list[Any]:
+    pairs = zip(args, sig.args, strict=True)
+    return [_as_lanes(context, builder, value, kind, target) for value, kind in pairs]
+
+
 def _call(builder: Any, name: str, args: list[Any]) -> Any:
     """Call an LLVM intrinsic that is overloaded on the type of its operands."""
     lanes = args[0].type
@@ -118,11 +123,7 @@ def _type_arithmetic(context: Any) -> Any:
 
 def _lower_arithmetic(method: str) -> Any:
     def lower(context: Any, builder: Any, sig: Any, args: Any) -> Any:
-        a, b = (
-            _as_lanes(context, builder, value, kind, sig.return_type)
-            for value, kind in zip(args, sig.args, strict=True)
-        )
-        return getattr(builder, method)(a, b)
+        return getattr(builder, method)(*_all_lanes(context, builder, sig, args, sig.return_type))
 
     return lower
 
@@ -140,11 +141,7 @@ def _elementwise(name: str) -> Any:
         lanes = next(kind for kind in operands if isinstance(kind, Lanes))
 
         def codegen(context: Any, builder: Any, sig: Any, args: Any) -> Any:
-            values = [
-                _as_lanes(context, builder, value, kind, lanes)
-                for value, kind in zip(args, sig.args, strict=True)
-            ]
-            return _call(builder, name, values)
+            return _call(builder, name, _all_lanes(context, builder, sig, args, lanes))
 
         return lanes(*operands), codegen
 
@@ -172,8 +169,10 @@ def root(typingctx: Any, a: Any) -> Any:
 # -- memory --------------------------------------------------------------------------------------
 
 
-def _pointer(context: Any, builder: Any, kind: Any, array: Any, at: Any, lanes: Any) -> Any:
-    data = context.make_array(kind)(context, builder, array).data
+def _pointer(context: Any, builder: Any, sig: Any, args: Any, lanes: Any) -> Any:
+    """Point to lanes that begin at an entry: the first two arguments are an array and its place."""
+    at = context.cast(builder, args[1], sig.args[1], types.intp)
+    data = context.make_array(sig.args[0])(context, builder, args[0]).data
     return builder.bitcast(builder.gep(data, [at]), lanes.as_pointer())
 
 
@@ -183,9 +182,7 @@ def load(typingctx: Any, array: Any, at: Any, tile: Any) -> Any:
     lanes = Lanes(array.dtype, LANES * tile.count or HALF_LANES)
 
     def codegen(context: Any, builder: Any, sig: Any, args: Any) -> Any:
-        at_64 = context.cast(builder, args[1], sig.args[1], types.intp)
-        kind = context.get_value_type(lanes)
-        pointer = _pointer(context, builder, sig.args[0], args[0], at_64, kind)
+        pointer = _pointer(context, builder, sig, args, context.get_value_type(lanes))
         return builder.load(pointer, align=array.dtype.bitwidth // 8)
 
     return lanes(array, at, tile), codegen
@@ -196,8 +193,7 @@ def store(typingctx: Any, array: Any, at: Any, value: Any) -> Any:
     """Write a vector to a C-contiguous float array, from its entry ``at`` on."""
 
     def codegen(context: Any, builder: Any, sig: Any, args: Any) -> Any:
-        at_64 = context.cast(builder, args[1], sig.args[1], types.intp)
-        pointer = _pointer(context, builder, sig.args[0], args[0], at_64, args[2].type)
+        pointer = _pointer(context, builder, sig, args, args[2].type)
         builder.store(args[2], pointer, align=array.dtype.bitwidth // 8)
         return context.get_dummy_value()
 
@@ -217,9 +213,7 @@ def prefetch(typingctx: Any, array: Any, at: Any) -> Any:
     """Ask for the cache line of an entry of an array, which may lie outside; changes nothing."""
 
     def codegen(context: Any, builder: Any, sig: Any, args: Any) -> Any:
-        at_64 = context.cast(builder, args[1], sig.args[1], types.intp)
-        pointer = _pointer(context, builder, sig.args[0], args[0], at_64, ir.IntType(8))
-        ask_for(builder, pointer)
+        ask_for(builder, _pointer(context, builder, sig, args, ir.IntType(8)))
         return context.get_dummy_value()
 
     return types.void(array, at), codegen
@@ -284,10 +278,7 @@ def where_positive(typingctx: Any, test: Any, yes: Any, no: Any) -> Any:
     """``yes`` in the lanes where ``test > 0``, else ``no``."""
 
     def codegen(context: Any, builder: Any, sig: Any, args: Any) -> Any:
-        value, left, right = (
-            _as_lanes(context, builder, value, kind, test)
-            for value, kind in zip(args, sig.args, strict=True)
-        )
+        value, left, right = _all_lanes(context, builder, sig, args, test)
         positive = builder.fcmp_ordered(">", value, _constant(value.type, 0.0))
         return builder.select(positive, left, right)
 

@@ -20,23 +20,12 @@ from grapheraser.kernels.paged import (
     first_edge,
     neighbour,
     node_at,
+    rank_from,
     weight_between,
 )
 
 # Rows of at most so many neighbours are walked along; in longer ones, each node is looked for.
 _SHORT = 64
-
-
-@compiled(inline=True)
-def _rank(first: int, low: int, high: int, node: int) -> int:
-    """Find where a node is, or would be, among the neighbours from the one at ``low`` on."""
-    while low < high:
-        middle = (low + high) // 2
-        if neighbour(first, middle) < node:
-            low = middle + 1
-        else:
-            high = middle
-    return low
 
 
 @compiled
@@ -114,11 +103,7 @@ def counted_degree(table: Table, place: int, but: int) -> float:
 
 @compiled
 def common(
-    table: Table,
-    place: int,
-    nodes: NDArray[np.int64],
-    count: int,
-    found: NDArray[np.int64],
+    table: Table, place: int, nodes: NDArray[np.int64], count: int, found: NDArray[np.int64]
 ) -> int:
     """Write which of the first ``count`` nodes (ascending ids) are neighbours of one; how many."""
     first, degree = first_edge(table, place), degree_at(table, place)
@@ -128,7 +113,7 @@ def common(
             while e < degree and neighbour(first, e) < nodes[i]:
                 e += 1
         else:
-            e = _rank(first, e, degree, nodes[i])
+            e = rank_from(first, e, degree, nodes[i])
         if e == degree:
             break
         if neighbour(first, e) == nodes[i]:

@@ -76,11 +76,10 @@ def divided(
     if before is not None and touched is not None:
         return _divided_again(entries, before, touched)
     levels, fresh = [entries], dict[bytes, bytes]()
-    olds = (before.entries, *before.links) if before else ()
     while len(levels[-1]) > MAX_ENTRIES and len(levels) <= _MAX_LEVELS:
-        level = len(levels) - 1
-        known = olds[level : level + 2]
-        levels.append(_linked(levels[-1], level, known if len(known) == 2 else None, fresh))
+        levels.append(_linked(levels[-1], len(levels) - 1, fresh))
+    for digest in before.parts & fresh.keys() if before else ():
+        del fresh[digest]
     return Index(levels[0], tuple(levels[1:])), fresh
 
 
@@ -105,39 +104,16 @@ def _divided_again(
     return Index(levels[0], tuple(levels[1:]), columns=columns), fresh
 
 
-def _linked(
-    entries: Entries, level: int, known: tuple[Entries, ...] | None, fresh: dict[bytes, bytes]
-) -> Entries:
-    """The links to the parts of a level; ``known`` are entries and links from before."""
+def _linked(entries: Entries, level: int, fresh: dict[bytes, bytes]) -> Entries:
+    """The links to the parts of a level, whose files are put to the others."""
     cuts = _cuts(entries["start"], level)
     links = np.zeros(len(cuts) - 1, dtype=LINK)
     links["start"], links["entries"] = entries["start"][cuts[:-1]], np.diff(cuts)
-    there = _by_start(*known) if known else {}
-    raw, digests = _raw(entries), []
-    size = entries.itemsize
-    for start, (low, high) in zip(links["start"].tolist(), pairwise(cuts.tolist()), strict=True):
-        content, digest = there.get(start, (b"", b""))
-        if content != raw[low * size : high * size] or not any(digest):
-            part = index_content(entries[low:high])
-            digest = sha256(part).digest()
-            fresh[digest] = part
-        digests.append(digest)
+    parts = [index_content(entries[low:high]) for low, high in pairwise(cuts.tolist())]
+    digests = [sha256(part).digest() for part in parts]
+    fresh.update(zip(digests, parts, strict=True))
     links["part"] = np.frombuffer(b"".join(digests), dtype=NO_DIGEST.dtype)
     return links
-
-
-def _by_start(entries: Entries, links: Entries) -> dict[int, tuple[memoryview, bytes]]:
-    """The bytes and the digest of each part, by its first start."""
-    ends = [0, *(entries.itemsize * np.cumsum(links["entries"])).tolist()]
-    raw = _raw(entries)
-    columns = links["start"].tolist(), pairwise(ends), as_bytes(links["part"])
-    return {
-        start: (raw[low:high], digest) for start, (low, high), digest in zip(*columns, strict=True)
-    }
-
-
-def _raw(entries: Entries) -> memoryview:
-    return memoryview(np.ascontiguousarray(entries).view(np.uint8).data)
 
 
 def _cuts(starts: NDArray[np.int64], level: int) -> NDArray[np.int64]:

@@ -17,21 +17,19 @@ from grapheraser.errors import CorruptRunError
 from grapheraser.graph import Graph
 from grapheraser.graph.arrays import read_only
 from grapheraser.graph.edge_values import EdgeKind
-from grapheraser.graph.encoding import Encoding
 from grapheraser.graph.pages.files import (
     GRAPH,
     HEADER,
     Content,
     digests,
     directory_of,
-    read_features,
-    read_topology,
+    read_page,
 )
 from grapheraser.graph.pages.packing import Page
 from grapheraser.graph.pages.pages import Pages
-from grapheraser.graph.pages.stored import label_kind_of, types_of
-from grapheraser.graph.pages.structure import check_nodes, check_structure
-from grapheraser.graph.proof.merkle import KeptLeaves, MerkleTree
+from grapheraser.graph.pages.stored import restored
+from grapheraser.graph.pages.structure import check_nodes
+from grapheraser.graph.proof.merkle import KeptLeaves
 from grapheraser.graph.proof.register import ENTRY, Register, RegisterPage
 from grapheraser.graph.roles import SHARDED_ROLES
 from grapheraser.partition import Partition
@@ -60,25 +58,7 @@ def read_graph(path: Path, entry: Entry) -> Graph:
     shape = (int(entry["num_features"]), bool(entry["dense"]))
     kind = EdgeKind(**entry.get("edges", {}))
     pages, leaves = _read_pages(path, index, shape, kind.width)
-    directory = directory_of(index)
-    entries = sum(page.edges.nbytes // 8 for page in pages)
-    entries -= int(directory.counts.sum()) + len(pages)
-    made = Pages.made(directory, pages, *shape, entries, kind)
-    labels = label_kind_of(entry)
-    types = types_of(entry)
-    check_structure(made, labels, types)
-    return Graph.of_pages(
-        made,
-        labels,
-        name=str(entry["name"]),
-        notes=tuple(map(str, entry["notes"])),
-        context=str(entry["context"]),
-        # Runs from before this was kept don't tell whether their classes were declared.
-        inferred=tuple(entry.get("inferred", ["classes"])),
-        encoding=Encoding.of_list(entry.get("encoding")),
-        types=types,
-        tree=MerkleTree.restored(made, leaves),
-    )
+    return restored(Graph, entry, index, pages, leaves, context=str(entry["context"]))
 
 
 def _read_pages(
@@ -93,16 +73,13 @@ def _read_pages(
         # Puts what was read where it is to stay.
         keep: Callable[[bytes], Content] = bytes if place is None else place.put
         for one, two, root, size, other, count in rows:
-            topology = read_topology(keep(read_part(path, page_file(one), one.hex(), size)))
-            block, *rest = read_features(keep(read_part(path, page_file(two), two.hex(), other)))
-            fits = len(topology.leaves) == count and rest == [count, *shape]
-            if not fits or len(topology.values) != 4 * edge_width * topology.num_entries:
-                raise CorruptRunError(f"{path}: the index and the pages of the graph don't fit.")
-            page_files.put(topology.leaves, one)
-            page_files.put(block, two)
-            blocks = topology.nodes, topology.edges, block, topology.values, topology.names
-            pages.append(Page(*blocks, topology.targets))
-            leaves.append(KeptLeaves(topology.leaves, root))
+            first = keep(read_part(path, page_file(one), one.hex(), size))
+            second = keep(read_part(path, page_file(two), two.hex(), other))
+            page, own = read_page(first, second, count, shape, edge_width)
+            page_files.put(own, one)
+            page_files.put(page.features, two)
+            pages.append(page)
+            leaves.append(KeptLeaves(own, root))
     return pages, leaves
 
 

@@ -156,6 +156,21 @@ def edit_of(
     if absent and missing == RAISE:
         raise absent_parts(absent)
     removal = replace(removal, skipped=(*removal.skipped, *absent)) if absent else removal
+    edit, joined, notes = _merged(graph, removal, parts)
+    for note in notes:
+        warnings.warn(f"graph '{graph.name}': {note}.", stacklevel=2)
+    if not (named_any or any(map(len, (edit.nodes, edit.features, edit.labels, joined.pairs)))):
+        if absent:
+            raise NothingToForgetError("the collection has nothing of what the request names.")
+        raise ParameterError("the list of changes names nothing to add, to set or to forget.")
+    edit = replace(edit, named=_named(requests, edit, joined, parts))
+    return _with_means(graph, edit) if relearn else edit
+
+
+def _merged(
+    graph: Graph, removal: Removal, parts: Sequence[GraphChange]
+) -> tuple[Edit, NewEdges, tuple[str, ...]]:
+    """Merge a removal and changes; return the edges that come as well, and notes on them."""
     added = [part for part in parts if isinstance(part, AddNodes)]
     nodes, x, y, names, targets = _new_nodes(graph, added)
     features, new_x = _set_rows(graph, parts)
@@ -165,20 +180,11 @@ def edit_of(
     joined = joined_edges(come, graph.edge_kind)
     _check_ends(graph, removal, nodes, joined)
     kept = NewEdges(*removal.kept, False, {})
-    entries, notes = merged_edges(
-        graph, removal, joined_edges([kept, *come], graph.edge_kind) if len(kept.pairs) else joined
-    )
-    for note in notes:
-        warnings.warn(f"graph '{graph.name}': {note}.", stacklevel=2)
-    if not (named_any or len(nodes) or len(features) or len(labels) or len(joined.pairs)):
-        if absent:
-            raise NothingToForgetError("the collection has nothing of what the request names.")
-        raise ParameterError("the list of changes names nothing to add, to set or to forget.")
+    every = joined_edges([kept, *come], graph.edge_kind) if len(kept.pairs) else joined
+    entries, notes = merged_edges(graph, removal, every)
     role = np.where(y == UNLABELLED, CONTEXT, TRAIN).astype(np.int8)
     of_nodes = nodes, x, y, role, entries, features, new_x, labels, new_y, names, targets
-    edit = Edit(removal, *of_nodes, kind)
-    edit = replace(edit, named=_named(requests, edit, joined, parts))
-    return _with_means(graph, edit) if relearn else edit
+    return Edit(removal, *of_nodes, graph.label_kind), joined, notes
 
 
 def relearning(graph: Graph, removal: Removal) -> Edit | None:
@@ -189,14 +195,8 @@ def relearning(graph: Graph, removal: Removal) -> Edit | None:
     means = graph.encoding is not None and graph.encoding.means
     if not means and not len(removal.kept[0]):
         return None
-    none = np.zeros(0, dtype=np.int64)
-    entries = joined_edges([NewEdges(*removal.kept, False, {})], graph.edge_kind)
-    x = sp.csr_array(np.zeros((0, graph.num_features), dtype=np.float32))
-    new = (none, x, none, none.astype(np.int8), merged_edges(graph, removal, entries)[0])
-    kind = graph.label_kind
-    new_y: NDArray[Any] = none if kind.is_classes else np.zeros((0, kind.count))
-    labels = none, new_y, NO_NAMES, kind.encoded(new_y)[1], kind
-    return _with_means(graph, Edit(removal, *new, none, x, *labels, removal.named))
+    edit, *_ = _merged(graph, removal, [])
+    return _with_means(graph, replace(edit, named=removal.named))
 
 
 def _with_means(graph: Graph, edit: Edit) -> Edit:

@@ -13,7 +13,7 @@ from typing import Any, ClassVar
 from numpy.typing import ArrayLike
 
 from grapheraser.errors import ParameterError, UnknownEdgeError, UnknownNodeError
-from grapheraser.graph.changes.requests import REQUESTS, Nodes
+from grapheraser.graph.changes.requests import REQUESTS, Nodes, fill
 from grapheraser.graph.changes.updates import SetFeatures
 from grapheraser.graph.ids import listed, one_id, shown
 from grapheraser.kinds import ADD_GRAPHS, GRAPH_EDGES, GRAPH_NODES, GRAPHS, SET_GRAPHS, Kind
@@ -31,7 +31,7 @@ class Graphs:
     ids: tuple[int, ...]
 
     def __init__(self, ids: Iterable[int | str] | ArrayLike) -> None:
-        object.__setattr__(self, "ids", Nodes(ids).ids)
+        fill(self, ids=Nodes(ids).ids)
 
     @property
     def named(self) -> tuple[int, ...]:
@@ -61,7 +61,7 @@ class _Parts:
                 raise ParameterError.of("parts", owner, wanted, part)
             graph, *inside = (one_id(node, "parts", owner) for node in part)
             found.add((graph, *sorted(inside)))
-        object.__setattr__(self, "parts", tuple(sorted(found)))
+        fill(self, parts=tuple(sorted(found)))
 
     @property
     def named(self) -> tuple[tuple[int, ...], ...]:
@@ -105,7 +105,7 @@ class AddGraphs:
     y: Any = None
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "ids", tuple(listed(self.ids, "'ids' of AddGraphs")))
+        fill(self, ids=tuple(listed(self.ids, "'ids' of AddGraphs")))
 
 
 @dataclass(frozen=True, eq=False)
@@ -122,7 +122,7 @@ class SetGraphs:
     graphs: Any
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "ids", tuple(listed(self.ids, "'ids' of SetGraphs")))
+        fill(self, ids=tuple(listed(self.ids, "'ids' of SetGraphs")))
 
 
 @dataclass(frozen=True, eq=False, init=False)
@@ -141,8 +141,7 @@ class Rewritten(SetFeatures):
         absent: tuple[GraphNodes | GraphEdges, ...] = (),
     ) -> None:
         super().__init__(nodes, x)
-        object.__setattr__(self, "told", told)
-        object.__setattr__(self, "absent", absent)
+        fill(self, told=told, absent=absent)
 
 
 def absent_parts(absent: Sequence[GraphNodes | GraphEdges]) -> UnknownNodeError | UnknownEdgeError:

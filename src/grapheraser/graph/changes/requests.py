@@ -17,12 +17,14 @@ from numpy.typing import ArrayLike, NDArray
 from grapheraser.canonical import digest_of
 from grapheraser.checks import one_of, whole
 from grapheraser.errors import (
+    InputError,
     NothingToForgetError,
     ParameterError,
     UnknownEdgeError,
     UnknownNodeError,
     named,
 )
+from grapheraser.graph.arrays import fresh
 from grapheraser.graph.changes import typed
 from grapheraser.graph.edge_values import NO_VALUES, Values
 from grapheraser.graph.ids import as_called, listed, one_id, with_names
@@ -48,6 +50,12 @@ if TYPE_CHECKING:
 _PAIRS = "an iterable of pairs of ids"
 
 
+def fill(value: Any, **fields: Any) -> None:
+    """Give a frozen value its fields; nobody can write to its arrays from then on."""
+    for name, field_ in fresh(**fields).items():
+        object.__setattr__(value, name, field_)
+
+
 @dataclass(frozen=True)
 class _OfNodes:
     """A request that names nodes by id, or by a mask over all nodes of the graph."""
@@ -60,9 +68,8 @@ class _OfNodes:
     def __init__(self, ids: Iterable[int | str] | ArrayLike, type: str | None = None) -> None:
         found = listed(ids, f"'ids' of {self.kind.class_name}")
         mask = found.tobytes() if isinstance(found, np.ndarray) else None
-        object.__setattr__(self, "ids", () if mask is not None else tuple(sorted(set(found))))
-        object.__setattr__(self, "mask", mask)
-        object.__setattr__(self, "type", type)
+        ids = () if mask is not None else tuple(sorted(set(found)))
+        fill(self, ids=ids, mask=mask, type=type)
 
     @property
     def named(self) -> tuple[int, ...]:
@@ -105,8 +112,7 @@ class Nodes(_OfNodes):
         del graph
         super().__init__(ids, type)
         found = (cascade,) if isinstance(cascade, str) else tuple(cascade)
-        object.__setattr__(self, "cascade", found)
-        object.__setattr__(self, "followers", ())
+        fill(self, cascade=found, followers=())
 
 
 class Features(_OfNodes):
@@ -149,13 +155,13 @@ class Labels(_OfNodes):
             if self.mask is not None or apart:
                 raise ParameterError("'target' of Labels needs ids, not a mask or pairs.")
             apart = [(node, target) for node in self.ids]
-            object.__setattr__(self, "ids", ())
+            fill(self, ids=())
         try:
             pairs = {(one_id(node, "ids", "Labels"), _target(one)) for node, one in apart}
         except (TypeError, ValueError):
             wanted = "ids, or pairs of an id and a target"
             raise ParameterError.of("ids", "Labels", wanted, ids) from None
-        object.__setattr__(self, "pairs", tuple(sorted(pairs, key=_order)))
+        fill(self, pairs=tuple(sorted(pairs, key=_order)))
 
     @property
     def named(self) -> tuple[Any, ...]:
@@ -218,9 +224,7 @@ class Edges:
             relation = type if isinstance(type, str) else tuple(type)
             facts, found = [(u, relation, v) for u, v in found], []
         canonical = {(min(u, v), max(u, v)) for u, v in found}
-        object.__setattr__(self, "pairs", tuple(sorted(canonical)))
-        object.__setattr__(self, "facts", tuple(facts))
-        object.__setattr__(self, "relations", ())
+        fill(self, pairs=tuple(sorted(canonical)), facts=tuple(facts), relations=())
 
     @classmethod
     def of_relations(cls, relations: Iterable[tuple[int, int, int]], plain: Any = ()) -> Edges:
@@ -231,7 +235,7 @@ class Edges:
             plain: pairs whose relations all go.
         """
         made = cls(plain)
-        object.__setattr__(made, "relations", tuple(sorted(relations)))
+        fill(made, relations=tuple(sorted(relations)))
         return made
 
     @property
@@ -380,7 +384,7 @@ def _of_types(graph: Graph, types: Types, part: Request) -> Request:
         return Features(nodes)
     followers = typed.followers(graph, types, nodes, part.cascade)
     made = Nodes([*nodes, *followers])
-    object.__setattr__(made, "followers", tuple(followers))
+    fill(made, followers=tuple(followers))
     return made
 
 
@@ -424,60 +428,39 @@ def coalesce(
     form = canonical_form(requests)
     if not any(form.values()):
         raise NothingToForgetError("the request names no node, edge, feature row or label.")
-    plain, pairs, triples = _told(form)
-    parts = _Parts(*(_as_array(kind, plain.get(kind.name, ())) for kind in GRAPH_KINDS))
-    there = _there(graph, parts)
-    lists = (chain(*ids) if KINDS[name].ends > 1 else ids for name, ids in plain.items())
-    called = with_names(chain(*lists, (node for node, _ in pairs)))
-    called |= with_names(chain(*(item[:2] for item in form[EDGES.name])))
-    targets = _as_array(EDGES, pairs)
-    known = _known_targets(graph, targets, parts.nodes[there.nodes])
-    held = typed.are_held(graph, triples, parts.nodes[there.nodes])
-    if missing == RAISE:
-        _refuse_missing(graph, parts, there, called)
-        _refuse_unknown(graph, targets[~known], called)
-        _refuse_triples(graph, triples[~held][:, :2], called)
-    skipped: tuple[Request, ...] = tuple(
-        REQUESTS[kind.name](as_called(part[~found], called))
-        for kind, part, found in zip(GRAPH_KINDS, parts, there, strict=True)
-        if not found.all()
-    )
-    if not known.all():
-        skipped += (
-            Labels([pair for pair, there_ in zip(pairs, known, strict=True) if not there_]),
-        )
-    skipped += (Edges.of_relations(map(tuple, triples[~held].tolist())),) if not held.all() else ()
-    targets, triples = targets[known], triples[held]
-    found = tuple(part[exists] for part, exists in zip(parts, there, strict=True))
-    nodes, edges, features, labels = found
-    if not any(map(len, (nodes, edges, features, labels, targets, triples))):
+    parts = _Parts.of(form)
+    there, called = _there(graph, parts), with_names(_nodes_in(form))
+    absent = _Parts(*(part[~found] for part, found in zip(parts, there, strict=True)))
+    if missing == RAISE and any(map(len, absent)):
+        raise _missing(graph, parts, absent, called)
+    found = _Parts(*(part[exists] for part, exists in zip(parts, there, strict=True)))
+    if not any(map(len, found)):
         raise NothingToForgetError(
             "the graph has nothing of what the request names.",
             hint="it never had it, or has forgotten it already.",
         )
     digest = digest_of(form)
-    form = {kind.name: part.tolist() for kind, part in zip(GRAPH_KINDS, found, strict=True)}
-    form[LABELS.name] += targets.tolist()
-    form[EDGES.name] += triples.tolist()
+    form = {kind.name: part.tolist() for kind, part in zip(GRAPH_KINDS, found, strict=False)}
+    form[LABELS.name] += found.targets.tolist()
+    form[EDGES.name] += found.triples.tolist()
     # Removing a node removes all that it has: drop what else the request says of it.
+    nodes, edges, features, labels, targets, triples = found
     if len(edges):
         edges = edges[~_among(edges.ravel(), nodes).reshape(-1, 2).any(axis=1)]
     features, labels = (part[~_among(part, nodes)] for part in (features, labels))
     if len(targets):
         targets = targets[~_among(targets[:, 0], np.union1d(nodes, labels))]
+    skipped = tuple(absent.requests(called))
     removal = Removal(nodes, edges, features, digest, labels, skipped, form, targets)
     return removal if graph.types is None else _of_relations(graph, requests, removal, triples)
 
 
-def _told(form: dict[str, Any]) -> tuple[dict[str, Any], list[Any], NDArray[np.int64]]:
-    """Tell whole labels and edges from one label of a node, and one relation between two."""
-    pairs = [tuple(item) for item in form.get(LABELS.name, ()) if isinstance(item, list)]
-    triples = [item for item in form[EDGES.name] if len(item) > EDGES.ends]
-    plain = dict(form)
-    if pairs:
-        plain[LABELS.name] = [item for item in form[LABELS.name] if not isinstance(item, list)]
-    plain[EDGES.name] = [item for item in form[EDGES.name] if len(item) == EDGES.ends]
-    return plain, pairs, np.array(triples, dtype=np.int64).reshape(-1, EDGES.ends + 1)
+def _nodes_in(form: Mapping[str, Any]) -> Iterable[int]:
+    """Yield the ids of all nodes that a canonical form names."""
+    for name, items in form.items():
+        ends = 1 if name == LABELS.name else EDGES.ends
+        for item in items:
+            yield from item[:ends] if isinstance(item, list) else (item,)
 
 
 def _of_relations(
@@ -491,27 +474,52 @@ def _of_relations(
     return replace(removal, edges=edges, kept=kept, followers=followers)
 
 
-def _as_array(kind: Kind, ids: Any) -> NDArray[np.int64]:
-    found = np.array(ids, dtype=np.int64)
-    return found if kind.ends == 1 else found.reshape(-1, kind.ends)
-
-
 class _Parts(NamedTuple):
-    """Ids by kind, or a mask over them of those that the graph has."""
+    """What requests name, by kind; or a mask over each."""
 
     nodes: NDArray[Any]
-    edges: NDArray[Any]
+    edges: NDArray[Any]  # ``[m, 2]``
     features: NDArray[Any]
     labels: NDArray[Any]
+    targets: NDArray[Any]  # a node and one of its labels ``[m, 2]``
+    triples: NDArray[Any]  # both ends and a relation between them ``[m, 3]``
+
+    @classmethod
+    def of(cls, form: Mapping[str, Any]) -> _Parts:
+        """Take a canonical form apart."""
+        labels, edges = form.get(LABELS.name, ()), form[EDGES.name]
+        return cls(
+            np.array(form[NODES.name], dtype=np.int64),
+            _rows([item for item in edges if len(item) == EDGES.ends], EDGES.ends),
+            np.array(form[FEATURES.name], dtype=np.int64),
+            np.array([item for item in labels if not isinstance(item, list)], dtype=np.int64),
+            _rows([item for item in labels if isinstance(item, list)], 2),
+            _rows([item for item in edges if len(item) > EDGES.ends], EDGES.ends + 1),
+        )
+
+    def requests(self, called: Mapping[int, int]) -> Iterable[Request]:
+        """Yield the requests that name these, as they were called."""
+        for kind, part in zip(GRAPH_KINDS, self, strict=False):
+            if len(part):
+                yield REQUESTS[kind.name](as_called(part, called))
+        if len(self.targets):
+            nodes = as_called(self.targets[:, 0], called)
+            yield Labels(list(zip(nodes, self.targets[:, 1].tolist(), strict=True)))
+        if len(self.triples):
+            yield Edges.of_relations(map(tuple, self.triples.tolist()))
+
+
+def _rows(items: Sequence[Any], width: int) -> NDArray[np.int64]:
+    return np.array(items, dtype=np.int64).reshape(-1, width)
 
 
 def _there(graph: Graph, parts: _Parts) -> _Parts:
-    """Mark the nodes, edges, feature rows and labels that the graph has, or whose node goes."""
-    nodes, edges, features, labels = parts
-    there = graph.contains(nodes)
+    """Mark what the graph has of all that is named, and what belongs to a node that goes."""
+    nodes, edges, features, labels, targets, triples = parts
+    there, kind = graph.contains(nodes), graph.label_kind
     gone = nodes[there]
-    none: list[NDArray[np.bool_]] = [np.zeros(len(part), dtype=np.bool_) for part in parts[1:]]
-    known, full, labelled = none
+    none: list[NDArray[np.bool_]] = [np.zeros(len(part), dtype=np.bool_) for part in parts[1:5]]
+    known, full, labelled, aimed = none
     if len(edges):
         known = np.all(graph.contains(edges.ravel()).reshape(-1, 2), axis=1)
         known[known] = graph.has_edges(edges[known])
@@ -521,45 +529,15 @@ def _there(graph: Graph, parts: _Parts) -> _Parts:
         full |= _among(features, gone)
     if len(labels):
         labelled = graph.contains(labels)
-        labelled[labelled] = graph.label_kind.labelled(graph.labels(labels[labelled]))
+        labelled[labelled] = kind.labelled(graph.labels(labels[labelled]))
         labelled |= _among(labels, gone)
-    return _Parts(there, known, full, labelled)
-
-
-def _known_targets(
-    graph: Graph, targets: NDArray[np.int64], gone: NDArray[np.int64]
-) -> NDArray[np.bool_]:
-    """Mark the pairs of a node and a target that the graph knows, or whose node goes."""
-    known = graph.contains(targets[:, 0]) if len(targets) else np.zeros(0, dtype=np.bool_)
-    if known.any():
-        kind, (nodes, columns) = graph.label_kind, targets[known].T
-        rows = np.reshape(graph.labels(np.ascontiguousarray(nodes)), (len(nodes), kind.count))
-        known[known] = ~kind.is_unknown(rows[np.arange(len(rows)), columns]) | _among(nodes, gone)
-    return known
-
-
-def _refuse_unknown(graph: Graph, targets: NDArray[np.int64], called: Mapping[int, int]) -> None:
-    """Raise an error that names the labels that the graph does not have."""
-    if not len(targets):
-        return
-    unknown = targets[:, 0][~graph.contains(np.ascontiguousarray(targets[:, 0]))]
-    if len(unknown):
-        raise UnknownNodeError.of(as_called(unknown, called), len(targets))
-    (node,), names = as_called(targets[:1, 0], called), graph.label_kind.target_names
-    raise NothingToForgetError(
-        f"node {node} has no label '{names[targets[0, 1]]}' to forget "
-        f"({len(targets)} of the requested labels are not known)."
-    )
-
-
-def _refuse_triples(graph: Graph, pairs: NDArray[np.int64], called: Mapping[int, int]) -> None:
-    """Raise an error that names the relations that the graph does not have, by their ends."""
-    if not len(pairs):
-        return
-    unknown = np.unique(pairs[~graph.contains(pairs.ravel()).reshape(-1, 2)])
-    if len(unknown):
-        raise UnknownNodeError.of(as_called(unknown, called), len(pairs))
-    raise UnknownEdgeError.of(as_called(pairs, called), len(pairs))
+    if len(targets):
+        owners, columns = np.ascontiguousarray(targets.T)
+        aimed = graph.contains(owners)
+        rows = np.reshape(graph.labels(owners[aimed]), (-1, kind.count))
+        aimed[aimed] = ~kind.is_unknown(rows[np.arange(len(rows)), columns[aimed]])
+        aimed |= _among(owners, gone)
+    return _Parts(there, known, full, labelled, aimed, typed.are_held(graph, triples, gone))
 
 
 def _among(ids: NDArray[np.int64], nodes: NDArray[np.int64]) -> NDArray[np.bool_]:
@@ -568,27 +546,28 @@ def _among(ids: NDArray[np.int64], nodes: NDArray[np.int64]) -> NDArray[np.bool_
     return found
 
 
-def _refuse_missing(graph: Graph, parts: _Parts, there: _Parts, called: Mapping[int, int]) -> None:
-    """Raise an error that names all that the graph does not have, as it was called."""
-    if all(found.all() for found in there):
-        return
-    ids = np.unique(np.concatenate([part.ravel() for part in parts]))
+def _missing(graph: Graph, parts: _Parts, absent: _Parts, called: Mapping[int, int]) -> InputError:
+    """Return the error that names all that the graph does not have, as it was called."""
+    *plain, targets, triples = parts
+    ids = np.unique(np.concatenate([p.ravel() for p in (*plain, targets[:, :1], triples[:, :2])]))
     unknown = ids[~graph.contains(ids)]
     if len(unknown):
-        raise UnknownNodeError.of(as_called(unknown, called), len(ids))
-    edges = parts.edges[~there.edges]
-    if len(edges):
-        raise UnknownEdgeError.of(as_called(edges, called), len(parts.edges))
-    rows = parts.features[~there.features]
-    if len(rows):
-        raise NothingToForgetError(
-            f"node {named(as_called(rows, called))} has no features to forget "
-            f"({len(rows)} of {len(parts.features)} requested rows are empty)."
-        )
-    labels = parts.labels[~there.labels]
-    raise NothingToForgetError(
-        f"node {named(as_called(labels, called))} has no label to forget "
-        f"({len(labels)} of {len(parts.labels)} requested labels are not known)."
+        return UnknownNodeError.of(as_called(unknown, called), len(ids))
+    for edges, every in ((absent.edges, parts.edges), (absent.triples[:, :2], triples)):
+        if len(edges):
+            return UnknownEdgeError.of(as_called(edges, called), len(every))
+    if len(absent.features):
+        lack, lost, every = "no features", absent.features, parts.features
+    elif len(absent.labels):
+        lack, lost, every = "no label", absent.labels, parts.labels
+    else:
+        target = graph.label_kind.target_names[absent.targets[0, 1]]
+        lack, lost, every = f"no label '{target}'", absent.targets[:, 0], targets
+    nodes = lost if every is not targets else lost[:1]  # others may lack another label
+    said = "rows are empty" if len(absent.features) else "labels are not known"
+    return NothingToForgetError(
+        f"node {named(as_called(nodes, called))} has {lack} to forget "
+        f"({len(lost)} of {len(every)} requested {said})."
     )
 
 

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from grapheraser.errors import ParameterError
-from grapheraser.graph.changes.requests import REQUESTS, Edges, Nodes, pairs_of
+from grapheraser.graph.changes.requests import REQUESTS, Edges, Nodes, fill, pairs_of
 from grapheraser.graph.edge_values import checked_values
 from grapheraser.graph.ids import NamedId, listed, name_id
 from grapheraser.kinds import (
@@ -101,7 +101,7 @@ class _OfSide:
     ids: tuple[int, ...]
 
     def __init__(self, ids: Iterable[int | str] | ArrayLike) -> None:
-        object.__setattr__(self, "ids", tuple(sorted(set(side_nodes(self.kind, ids)))))
+        fill(self, ids=tuple(sorted(set(side_nodes(self.kind, ids)))))
 
     @classmethod
     def of_nodes(cls, nodes: Iterable[int]) -> Self:
@@ -111,7 +111,7 @@ class _OfSide:
             nodes: ids of users or items in the graph.
         """
         made = object.__new__(cls)
-        object.__setattr__(made, "ids", tuple(sorted(set(nodes))))
+        fill(made, ids=tuple(sorted(set(nodes))))
         return made
 
     @property
@@ -158,7 +158,7 @@ class Interactions:
 
     def __init__(self, pairs: Iterable[Iterable[int | str]] | ArrayLike) -> None:
         found = set(side_pairs(type(self).__name__, pairs))
-        object.__setattr__(self, "pairs", tuple(sorted(found)))
+        fill(self, pairs=tuple(sorted(found)))
 
     @classmethod
     def of_nodes(cls, pairs: Iterable[Sequence[int]]) -> Self:
@@ -168,7 +168,7 @@ class Interactions:
             pairs: ids of both ends in the graph.
         """
         made = object.__new__(cls)
-        object.__setattr__(made, "pairs", tuple(sorted({(u, v) for u, v in pairs})))
+        fill(made, pairs=tuple(sorted({(u, v) for u, v in pairs})))
         return made
 
     @property
@@ -193,7 +193,7 @@ class _AddSide:
         nodes = side_nodes(self.kind, ids)
         if len(set(nodes)) < len(nodes):
             raise ParameterError(f"'ids' of {type(self).__name__} must name each once.")
-        object.__setattr__(self, "nodes", tuple(nodes))
+        fill(self, nodes=tuple(nodes))
 
 
 class AddUsers(_AddSide):
@@ -241,12 +241,10 @@ class AddInteractions:
         if len(set(found)) < len(found):
             raise ParameterError("'pairs' of AddInteractions must name each once.")
         carried = None if weight is None else checked_values(weight, None, len(found))[1][:, 0]
-        object.__setattr__(self, "pairs", tuple(found))
-        times = None if time is None else np.asarray(time)
+        times = None if time is None else np.array(time)
         if times is not None and times.shape != (len(found),):
             raise ParameterError(f"'time' of AddInteractions must name one of each: {len(found)}.")
-        object.__setattr__(self, "weight", carried)
-        object.__setattr__(self, "time", times)
+        fill(self, pairs=tuple(found), weight=carried, time=times)
 
 
 SideRequest: TypeAlias = Users | Items | Interactions

@@ -16,7 +16,7 @@ import scipy.sparse as sp
 from numpy.typing import ArrayLike, NDArray
 
 from grapheraser.errors import GraphError, ParameterError, named
-from grapheraser.graph.arrays import as_array, fresh
+from grapheraser.graph.arrays import as_array
 from grapheraser.graph.build import (
     ClassNames,
     are_ids,
@@ -26,7 +26,7 @@ from grapheraser.graph.build import (
     unknown_class,
 )
 from grapheraser.graph.changes import typed
-from grapheraser.graph.changes.requests import Request, as_tuple, pairs_of
+from grapheraser.graph.changes.requests import Request, as_tuple, fill, pairs_of
 from grapheraser.graph.edge_values import EdgeKind, Values, checked_values
 from grapheraser.graph.encoding import Encoding, encoded, given_rows
 from grapheraser.graph.formats.tables import Table
@@ -121,7 +121,7 @@ class AddNodes:
             raise GraphError(f"node ids must be non-negative (found {nodes.min()}).")
         given = np.full(len(nodes), UNLABELLED) if y is None else y
         labels, words = _labels_of("AddNodes", given, nodes)
-        _set(self, given=None if y is None else _kept(y))
+        fill(self, given=None if y is None else _kept(y))
         joined = NewEdges.of(pairs_of("AddNodes", edges), edge_weight, edge_attr)
         loose = ~np.isin(joined.pairs, nodes).any(axis=1)
         if loose.any():
@@ -130,9 +130,9 @@ class AddNodes:
                 f"an edge of AddNodes must have one of its nodes at an end (found [{u}, {v}]).",
                 hint="edges between nodes that are there already are AddEdges.",
             )
-        _set(self, **_rows_of("AddNodes", x, len(nodes)))
-        _set(self, ids=nodes, y=labels, edges=joined, words=words, placed=False, type=type)
-        _set(self, names=NO_NAMES if names is None else names)
+        fill(self, **_rows_of("AddNodes", x, len(nodes)))
+        fill(self, ids=nodes, y=labels, edges=joined, words=words, placed=False, type=type)
+        fill(self, names=NO_NAMES if names is None else names)
 
     def labelled(self, y: Ids) -> AddNodes:
         """Return the change with other labels."""
@@ -169,7 +169,7 @@ class AddEdges:
         type: Sequence[str] | str | None = None,
     ) -> None:
         said = tuple(type) if isinstance(type, list | tuple) else type
-        _set(self, edges=NewEdges.of(pairs_of("AddEdges", pairs), weight, edge_attr), type=said)
+        fill(self, edges=NewEdges.of(pairs_of("AddEdges", pairs), weight, edge_attr), type=said)
 
 
 @dataclass(frozen=True, eq=False, init=False)
@@ -194,8 +194,8 @@ class SetFeatures:
         self, nodes: Iterable[int | str] | ArrayLike, x: Features, type: str | None = None
     ) -> None:
         ids, called = _ids_of("SetFeatures", nodes)
-        _set(self, type=type)
-        _set(self, ids=ids, called=called, **_rows_of("SetFeatures", x, len(ids)))
+        fill(self, type=type)
+        fill(self, ids=ids, called=called, **_rows_of("SetFeatures", x, len(ids)))
 
 
 @dataclass(frozen=True, eq=False, init=False)
@@ -235,8 +235,8 @@ class SetLabels:
                 f"a label to set must be a class (found none for node {node}).",
                 hint="forget a label with ge.Labels.",
             )
-        _set(self, ids=ids, y=labels, called=called, words=words, placed=False)
-        _set(self, given=_kept(y), target=target)
+        fill(self, ids=ids, y=labels, called=called, words=words, placed=False)
+        fill(self, given=_kept(y), target=target)
 
     def rows(self, kind: LabelKind) -> NDArray[np.float64]:
         """Return the targets to set ``[len(ids), kind.count]``, NaN for those that stay."""
@@ -413,11 +413,6 @@ def edges_both_ways(
     return {"edges": pairs, **given}
 
 
-def _set(change: Any, **fields: Any) -> None:
-    for name, value in fresh(**fields).items():
-        object.__setattr__(change, name, value)
-
-
 def _with_labels(change: Any, y: Ids) -> Any:
     """Return the change with other labels, given as integers."""
     return _with(change, y=y, words=(), placed=True)
@@ -426,8 +421,8 @@ def _with_labels(change: Any, y: Ids) -> Any:
 def _with(change: Any, **others: Any) -> Any:
     """Return the change with other fields."""
     new = object.__new__(type(change))
-    _set(new, **{field.name: getattr(change, field.name) for field in fields(change)})
-    _set(new, **others)
+    fill(new, **{field.name: getattr(change, field.name) for field in fields(change)})
+    fill(new, **others)
     return new
 
 

@@ -1,4 +1,4 @@
-"""NetworkX graphs: their attributes are columns of tables, and back."""
+"""NetworkX graphs, whose attributes are columns of tables, SciPy's sparse matrices, and back."""
 
 from __future__ import annotations
 
@@ -7,14 +7,18 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import scipy.sparse as sp
+from numpy.typing import ArrayLike
 
 from grapheraser.errors import GraphError
 from grapheraser.graph.formats.from_tables import to_tables
+from grapheraser.graph.formats.pyg import MASKS
+from grapheraser.graph.ids import as_ids
+from grapheraser.graph.roles import UNLABELLED
 
 if TYPE_CHECKING:
     from grapheraser.graph.graph import Graph
 
-_MASKS = {"train_mask": "train", "val_mask": "validation", "test_mask": "test"}
 READERS = {".graphml": "read_graphml", ".gml": "read_gml"}
 
 
@@ -57,11 +61,11 @@ def _tables_in(network: Any) -> tuple[dict[str, Any], dict[str, Any]]:
 def _rename(nodes: dict[str, Any], options: Mapping[str, Any]) -> None:
     """Give labels and the split their usual names, where PyG wrote the network."""
     features = options.get("features") or ()
-    masks = [mask for mask in _MASKS if mask in nodes and mask not in features]
+    masks = [mask for mask in MASKS if mask in nodes and mask not in features]
     if "y" in nodes and "y" not in features and not {"label"} & {*nodes, *options}:
         nodes["label"] = nodes.pop("y")
     if masks and not {"split"} & {*nodes, *options}:
-        parts = [[_MASKS[mask] if there else "" for there in nodes.pop(mask)] for mask in masks]
+        parts = [[MASKS[mask] if there else "" for there in nodes.pop(mask)] for mask in masks]
         nodes["split"] = [next(filter(None, row), "") for row in zip(*parts, strict=True)]
 
 
@@ -110,3 +114,66 @@ def read_network(path: Path) -> Any:
         raise GraphError(f"{path}: no such file.") from None
     except Exception as error:  # the readers raise whatever their parsers do
         raise GraphError(f"{path}: not a readable {path.suffix[1:]} file ({error}).") from error
+
+
+# -- SciPy ----------------------------------------------------------------------------------------
+
+
+def from_scipy(
+    _cls: type[Graph],
+    /,
+    adjacency: Any,
+    x: Any = None,
+    y: ArrayLike | None = None,
+    *,
+    ids: ArrayLike | None = None,
+    weighted: bool | None = None,
+    **options: Any,
+) -> Graph:
+    """Build a graph from a sparse adjacency matrix.
+
+    Args:
+        adjacency: ``[n, n]``; an entry in row i and column j is an edge from i to j.
+        x: features ``[n, num_features]``; default none.
+        y: classes ``[n]``; default unknown.
+        ids: of the rows; default ``0 .. n-1``.
+        weighted: whether its values are weights; None: where one of them is not 1.
+        options: those of `from_arrays`.
+    """
+    edges = _edges_of(adjacency, ids, weighted)
+    found = ["weights"] if weighted is None and "edge_weight" in edges else []
+    inferred = [*options.pop("inferred", ()), *found]
+    n = int(adjacency.shape[0])
+    x = np.zeros((n, 0)) if x is None else x
+    y = np.full(n, UNLABELLED) if y is None else y
+    return _cls.from_arrays(x, y=y, ids=ids, inferred=inferred, **edges, **options)
+
+
+def _edges_of(matrix: Any, ids: ArrayLike | None, weighted: bool | None) -> dict[str, Any]:
+    """Return the edges of an adjacency matrix, for `Graph.from_arrays`; see `from_scipy`."""
+    sparse = sp.issparse(matrix)
+    if not sparse or matrix.ndim != 2:
+        raise GraphError(
+            f"an adjacency must be a sparse matrix of SciPy (found {type(matrix).__name__})."
+        )
+    n, other = matrix.shape
+    if n != other:
+        raise GraphError(f"an adjacency must be square (found shape [{n}, {other}]).")
+    entries: Any = matrix.tocoo(copy=True)
+    entries.sum_duplicates()
+    there = entries.data != 0
+    known = np.arange(n) if ids is None else as_ids(ids)
+    if len(known) != n:
+        raise GraphError(f"ids must name every row of the adjacency: {n} (found {len(known)}).")
+    ends = np.stack([entries.row, entries.col])[:, there].astype(np.int64)
+    values = entries.data[there]
+    if weighted is None:
+        weighted = bool((values != 1).any())
+    return {"edge_index": known[ends]} | ({"edge_weight": values} if weighted else {})
+
+
+def to_scipy(graph: Graph) -> sp.csr_array:
+    """Return the adjacency ``[n, n]`` by position, from sources to targets, with weights or 1."""
+    at, n = graph.edge_index, graph.num_nodes
+    weights = np.ones(at.shape[1], np.float32) if graph.edge_weight is None else graph.edge_weight
+    return sp.csr_array((weights, (at[0], at[1])), shape=(n, n))

@@ -1,4 +1,4 @@
-"""Conversion from and to PyG's ``Data``, which is left unchanged."""
+"""Conversion from and to PyG's ``Data`` and ``HeteroData``, which are left unchanged."""
 
 from __future__ import annotations
 
@@ -19,14 +19,18 @@ from grapheraser.graph.formats import typed
 from grapheraser.graph.formats.tables import is_table
 from grapheraser.graph.ids import as_ids, names_of
 from grapheraser.graph.label_input import LabelInput
-from grapheraser.graph.roles import TEST, TRAIN, VALIDATION
+from grapheraser.graph.roles import PARTS, UNLABELLED
 
 if TYPE_CHECKING:
     from grapheraser.graph.graph import Graph
+    from grapheraser.graph.types import Types
 
 
+# The masks of a split, and what they are a mask of.
+MASKS = {"train_mask": "train", "val_mask": "validation", "test_mask": "test"}
 # What `Graph.from_pyg` reads; ``num_nodes`` is a field only where it can't be told otherwise.
-_READ = ("x", "edge_index", "y", "node_id", "num_nodes", "train_mask", "val_mask", "test_mask")
+_READ = ("x", "edge_index", "y", "node_id", "num_nodes", *MASKS)
+_REVERSE = "rev_"  # as PyG's ToUndirected names the way back
 _CARRIED = ("edge_weight", "edge_attr")
 # What to do with fields that are often there, and have no part in a graph.
 _INSTEAD = {
@@ -74,6 +78,7 @@ def from_pyg(
             relations are walked both ways, so those that only lead back are left out; types may
             have only ``num_nodes``.
     """
+    said = LabelInput(labels, target_names, label_range)
     if hasattr(data, "node_types"):
         if target is None or directed:
             kinds = ", ".join(data.node_types)
@@ -81,18 +86,12 @@ def from_pyg(
                 f"a HeteroData needs 'target', the type with labels: one of {kinds} (found none).",
                 hint="Graph.from_pyg(data, target=...); relations have directions of their own.",
             )
-        options: dict[str, Any] = {
-            "labels": labels,
-            "target_names": target_names,
-            "label_range": label_range,
-        }
-        options |= {"num_classes": num_classes}
-        return typed.from_hetero(_cls, data, target, name, options)
+        options = said._asdict() | {"num_classes": num_classes}
+        return _from_hetero(_cls, data, target, name, options)
     if target is not None:
         raise GraphError("'target' is a type of a HeteroData (found a Data).")
     arrays = _arrays_of(data)
     given = EdgeInput(arrays.pop("edge_weight"), arrays.pop("edge_attr"), directed)
-    said = LabelInput(labels, target_names, label_range)
     fields = checked_fields(**arrays, num_classes=num_classes, given=given, said=said)
     fields["notes"] += _notes_on(data)
     warn_of(fields["notes"], name)
@@ -111,8 +110,7 @@ def _arrays_of(data: Any) -> dict[str, Any]:
                 else None,
             )
     n = int(data.num_nodes)
-    given = getattr(data, "node_id", None)
-    ids = np.arange(n) if given is None else _ids(given)
+    ids = _ids(data, n)
     if ids.shape != (n,):
         raise GraphError(
             f"'node_id' must have one entry per node: {n} (found shape {list(ids.shape)})."
@@ -170,7 +168,10 @@ def _no_data(found: Any) -> GraphError:
     return GraphError(f"not a Graph, nor a PyG Data (found {kind}).", hint=hint)
 
 
-def _ids(given: Any) -> NDArray[Any]:
+def _ids(data: Any, n: int) -> NDArray[Any]:
+    given = getattr(data, "node_id", None)
+    if given is None:
+        return np.arange(n)
     names = isinstance(given, list | tuple) and all(isinstance(item, str) for item in given)
     return names_of(given) if names else as_array(given, "'node_id'")
 
@@ -212,7 +213,7 @@ def to_pyg(graph: Graph) -> Any:
     Of a typed graph a ``HeteroData``.
     """
     if graph.types is not None:
-        return typed.to_hetero(graph, graph.types)
+        return _to_hetero(graph, graph.types)
     needs_torch("Graph.to_pyg")
     import torch
     from torch_geometric.data import Data
@@ -224,9 +225,7 @@ def to_pyg(graph: Graph) -> Any:
         edge_index=torch.from_numpy(graph.edge_index),
         y=torch.from_numpy(graph.y.copy()),
         node_id=torch.from_numpy(graph.ids.copy()) if graph.names is None else list(graph.names),
-        train_mask=torch.from_numpy(graph.role == TRAIN),
-        val_mask=torch.from_numpy(graph.role == VALIDATION),
-        test_mask=torch.from_numpy(graph.role == TEST),
+        **{key: torch.from_numpy(graph.role == PARTS[part]) for key, part in MASKS.items()},
     )
 
 
@@ -240,3 +239,82 @@ def _features(x: Any) -> Any:
         arrays = tuple(as_array(part, "features") for part in parts)
         return sp.csr_array(arrays, shape=tuple(x.shape))
     return as_array(x, "features")
+
+
+# -- typed graphs ---------------------------------------------------------------------------------
+
+
+def _from_hetero(cls: type[Graph], data: Any, target: str, name: str, options: Any) -> Graph:
+    """Build a typed graph from a ``HeteroData``; see `from_pyg`."""
+    parts, notes = {}, []
+    for kind in data.node_types:
+        store = data[kind]
+        n = int(store.num_nodes)
+        given: dict[str, Any] = {"ids": _ids(store, n), "name": f"{name}: {kind}"}
+        y: Any = np.full(n, UNLABELLED)
+        if kind == target:
+            if getattr(store, "y", None) is None:
+                raise GraphError(f"the target type '{target}' needs labels 'y' (found none).")
+            masks = {part: _mask(store, key, n) for key, part in MASKS.items()}
+            given |= options | {part: mask for part, mask in masks.items() if mask is not None}
+            y = as_array(store.y, "'y'")
+        x = getattr(store, "x", None)
+        rows = sp.csr_array((n, 0), dtype=np.float32) if x is None else _features(x)
+        parts[kind] = cls.from_arrays(rows, np.zeros((2, 0), dtype=np.int64), y, **given)
+    joins = {}
+    for relation in data.edge_types:
+        source, said, other = relation
+        forward = (other, said.removeprefix(_REVERSE), source)
+        if said.startswith(_REVERSE) and forward in data.edge_types:
+            notes.append(f"{relation} is left out: relations are walked both ways")
+            continue
+        store = data[relation]
+        ends = as_array(store.edge_index, "edge_index").astype(np.int64)
+        for kind, side in ((source, ends[0]), (other, ends[1])):
+            if len(side) and not 0 <= side.min() <= side.max() < parts[kind].num_nodes:
+                raise GraphError(f"edge_index of {relation} names nodes that there are not.")
+        weights = getattr(store, "edge_weight", None)
+        weights = None if weights is None else as_array(weights, "edge_weight")
+        kinds = (source, other)
+        at = [parts[k].positions(as_ids(_ids(data[k], parts[k].num_nodes))) for k in kinds]
+        carried = typed.checked_weights(weights, ends.shape[1])
+        joins[relation] = typed.RelationEdges(at[0][ends[0]], at[1][ends[1]], carried)
+    warn_of(notes, name)
+    return typed.assembled(cls, parts, joins, target, name=name)
+
+
+def _to_hetero(graph: Graph, types: Types) -> Any:
+    """Make a ``HeteroData``: ``x``, ``node_id``, ``edge_index``, and labels of the target type."""
+    needs_torch("Graph.to_pyg")
+    import torch
+    from torch_geometric.data import HeteroData
+
+    data, kinds, x = HeteroData(), types.of(graph.ids), graph.x
+    position = np.zeros(graph.num_nodes, dtype=np.int64)
+    for index, kind in enumerate(types.names):
+        at = np.flatnonzero(kinds == index)
+        position[at] = np.arange(len(at))
+        store, (first, end) = data[kind], types.starts[index : index + 2]
+        store.num_nodes = len(at)
+        if end > first:
+            store.x = torch.from_numpy(x[at][:, first:end].toarray())
+        if graph.names is None:
+            store.node_id = torch.from_numpy(types.numbers(graph.ids[at]))
+        else:
+            cut = len(types.called(index, ""))
+            store.node_id = [name[cut:] for name in graph.names[at]]
+    target = kinds == 0
+    data[types.target].y = torch.from_numpy(graph.y[target].copy())
+    for key, part in MASKS.items():
+        data[types.target][key] = torch.from_numpy(graph.role[target] == PARTS[part])
+    every = graph.facts
+    for number, relation in enumerate(types.relations):
+        sources, targets = every[every[:, 1] == number][:, [0, 2]].T
+        ends = [
+            position[graph.positions(np.ascontiguousarray(side))] for side in (sources, targets)
+        ]
+        data[relation].edge_index = torch.from_numpy(np.stack(ends))
+        weights = typed.weights_of(graph, number, sources.copy(), targets.copy())
+        if weights is not None:
+            data[relation].edge_weight = torch.from_numpy(weights.copy())
+    return data

@@ -19,7 +19,7 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from grapheraser.graph.formats import ogb
-from grapheraser.graph.formats.tables import DELIMITERS, PARQUET, opened
+from grapheraser.graph.formats.tables import PARQUET, head_of, opened
 from grapheraser.graph.roles import ROLE_OF, UNLABELLED
 
 ROWS = 1 << 16  # nodes or edges that are read at once
@@ -129,10 +129,7 @@ def _table_blocks(path: Path, *, pairs: bool = False) -> Iterator[dict[str, Any]
         yield from parquet_blocks(path)
         return
     with opened(path) as file:
-        head = file.readline()
-        while head.startswith("#"):
-            head = file.readline()
-        delimiter = next((mark for mark in DELIMITERS if mark in head), ",")
+        head, delimiter = head_of(file)
         names = [name.strip() for name in next(csv.reader([head], delimiter=delimiter), [])]
         rows: Iterator[list[str]] = (row for row in csv.reader(file, delimiter=delimiter) if row)
         if pairs and len(names) == 2 and all(name.isdigit() for name in names):

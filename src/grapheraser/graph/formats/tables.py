@@ -187,10 +187,7 @@ def _read_parquet(path: Path) -> Table:
 def _read_csv(path: Path) -> Table:
     try:
         with opened(path) as file:
-            head = file.readline()
-            while head.startswith("#"):
-                head = file.readline()
-            delimiter = next((mark for mark in DELIMITERS if mark in head), ",")
+            _, delimiter = head_of(file)
             file.seek(0)
             return _of_rows(path, csv.reader(_uncommented(file), delimiter=delimiter, strict=True))
     except FileNotFoundError:
@@ -204,6 +201,12 @@ def opened(path: Path) -> TextIO:
     if path.suffix == ".gz":
         return gzip.open(path, "rt", encoding="utf-8-sig", newline="")
     return open(path, encoding="utf-8-sig", newline="")
+
+
+def head_of(file: TextIO) -> tuple[str, str]:
+    """Read the first line of a table that is no comment, and what is between its cells."""
+    head = next((line for line in iter(file.readline, "") if not line.startswith("#")), "")
+    return head, next((mark for mark in DELIMITERS if mark in head), ",")
 
 
 def _uncommented(file: TextIO) -> Iterator[str]:

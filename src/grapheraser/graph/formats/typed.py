@@ -1,4 +1,4 @@
-"""Typed graphs from tables, facts and PyG's ``HeteroData``, and back.
+"""Typed graphs from tables and facts, and back; `pyg` reads a ``HeteroData``.
 
 Each type of nodes is read as a graph without edges, by what reads untyped graphs; `assembled` puts
 them together and joins them by relations.
@@ -14,15 +14,13 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import ArrayLike, NDArray
 
-from grapheraser.environment import needs_torch
 from grapheraser.errors import GraphError
-from grapheraser.graph.arrays import as_array, read_only
+from grapheraser.graph.arrays import as_array, fresh, read_only
 from grapheraser.graph.build import warn_of
 from grapheraser.graph.csr import row_pointers
-from grapheraser.graph.edge_values import EdgeKind, Values, checked_values
+from grapheraser.graph.edge_values import EdgeKind, Values, checked_values, merged
 from grapheraser.graph.formats.tables import table_of
 from grapheraser.graph.ids import as_ids, names_of
-from grapheraser.graph.roles import TEST, TRAIN, UNLABELLED, VALIDATION
 from grapheraser.graph.types import Relation, Types
 from grapheraser.kernels.paged import edge_value_rows, neighbour_rows
 from grapheraser.kernels.sets import ranks
@@ -33,10 +31,8 @@ if TYPE_CHECKING:
 
 Ids = NDArray[np.int64]
 _NONE = np.zeros((2, 0), dtype=np.int64)
-_MASKS = {"train_mask": TRAIN, "val_mask": VALIDATION, "test_mask": TEST}
 ENTITY = "entity"
 _BLOCK = 2**16  # edges that are read at once
-_REVERSE = "rev_"  # as PyG's ToUndirected names the way back
 
 
 class RelationEdges(NamedTuple):
@@ -93,7 +89,7 @@ def assembled(
     graph = cls(
         ids,
         *adjacency[:2],
-        read_only_csr(sp.vstack([each.x for each in nodes], format="csr")),
+        fresh(x=_stacked(each.x for each in nodes))["x"],
         np.concatenate([first.y[own], unknown]),
         np.concatenate([first.role[own], np.zeros(others, dtype=np.int8)]),
         name=name,
@@ -145,12 +141,9 @@ class _Nodes(NamedTuple):
         return cls(ids[order], order, rank, wide, names[order] if named else names)
 
 
-def read_only_csr(x: Any) -> sp.csr_array:
-    """Return a float32 CSR that nobody can write to."""
-    made = sp.csr_array(x, dtype=np.float32)
+def _stacked(parts: Iterable[sp.csr_array]) -> sp.csr_array:
+    made = sp.csr_array(sp.vstack(list(parts), format="csr"), dtype=np.float32)
     made.indices = made.indices.astype(np.int32)
-    for part in (made.data, made.indices, made.indptr):
-        part.flags.writeable = False
     return made
 
 
@@ -175,11 +168,11 @@ def _adjacency(
         carried = np.zeros(len(real)) if part.weights is None else part.weights
         key = np.minimum(sources, targets) * n + np.maximum(sources, targets)
         bit = types.bit(number, sources, targets)
-        both, mean, again = _once(key * 2 + (bit != types.bits[0, number]), carried[real])
-        repeated += again
+        both, mean = merged(key * 2 + (bit != types.bits[0, number]), carried[real][:, None])
+        repeated += len(key) - len(both)
         keys.append(both // 2)
         bits.append(types.bits[both % 2, number])
-        weights.append(mean)
+        weights.append(mean[:, 0])
     every = np.concatenate(keys)
     pairs, edges = np.unique(every, return_inverse=True)
     values = types.values(edges, len(pairs), np.concatenate(bits), np.concatenate(weights))
@@ -191,14 +184,6 @@ def _adjacency(
     said = {f"{loops} self-loops dropped": loops, f"{repeated} duplicate edges dropped": repeated}
     notes = tuple(note for note, count in said.items() if count)
     return (read_only(indptr), read_only(columns[order].astype(np.int32)), both_ways), notes
-
-
-def _once(keys: Ids, weights: NDArray[np.float64]) -> tuple[Ids, NDArray[np.float64], int]:
-    """Return sorted keys, each once, with the mean of their weights, and how many were dropped."""
-    order = np.argsort(keys, kind="stable")
-    once, first, counts = np.unique(keys[order], return_index=True, return_counts=True)
-    sums = np.add.reduceat(weights[order], first) if len(once) else weights
-    return once, sums / np.maximum(counts, 1), len(keys) - len(once)
 
 
 # -- tables ---------------------------------------------------------------------------------------
@@ -247,19 +232,16 @@ def from_typed_tables(
             _positions(parts[kind], ends.column(side, side), key)
             for kind, side in ((source, "source"), (other, "target"))
         ]
-        joins[key] = RelationEdges(at[0], at[1], _checked_weights(weights, len(at[0])))
+        joins[key] = RelationEdges(at[0], at[1], checked_weights(weights, len(at[0])))
     return assembled(_cls, parts, joins, target, name=name)
 
 
 def _nodes_alone(cls: type[Graph], table: Any, options: Mapping[str, Any], name: str) -> Graph:
-    if any(rule == "mean" for rule in _rules(options.get("missing"))):
+    missing = options.get("missing")
+    if "mean" in (missing.values() if isinstance(missing, Mapping) else (missing,)):
         raise GraphError("typed graphs take no means in the place of gaps: 'zero' or 'indicator'.")
     nothing: dict[str, list[int]] = {"source": [], "target": []}
     return cls.from_tables(table, nothing, name=name, **options).with_encoding(None)
-
-
-def _rules(missing: Any) -> Iterable[Any]:
-    return missing.values() if isinstance(missing, Mapping) else (missing,)
 
 
 def _relation(given: Sequence[str]) -> Relation:
@@ -282,7 +264,8 @@ def _positions(part: Graph, given: Sequence[Any], relation: Relation) -> Ids:
     return part.positions(found)
 
 
-def _checked_weights(weights: Any, count: int) -> NDArray[np.float64] | None:
+def checked_weights(weights: Any, count: int) -> NDArray[np.float64] | None:
+    """Return weights of so many edges of a relation; None where they have none."""
     if weights is None:
         return None
     return checked_values(weights, None, count)[1][:, 0].astype(np.float64)
@@ -392,105 +375,3 @@ def weights_of(graph: Graph, relation: int, sources: Ids, targets: Ids) -> Value
     carried = graph.values_between(sources, targets)
     columns = np.array([types.weight_columns[int(bit)] for bit in bits], dtype=np.int64)
     return carried[np.arange(len(bits)), columns]
-
-
-# -- PyG ------------------------------------------------------------------------------------------
-
-
-def from_hetero(cls: type[Graph], data: Any, target: str, name: str, options: Any) -> Graph:
-    """Build a typed graph from a ``HeteroData``; see `Graph.from_pyg`."""
-    parts, notes = {}, []
-    for kind in data.node_types:
-        store = data[kind]
-        n = int(store.num_nodes)
-        given: dict[str, Any] = {"ids": _ids(store, n), "name": f"{name}: {kind}"}
-        y: Any = np.full(n, UNLABELLED)
-        if kind == target:
-            if getattr(store, "y", None) is None:
-                raise GraphError(f"the target type '{target}' needs labels 'y' (found none).")
-            y, given = as_array(store.y, "'y'"), given | options | _split_of(store, n)
-        x = getattr(store, "x", None)
-        rows = sp.csr_array((n, 0), dtype=np.float32) if x is None else as_array(x, "'x'")
-        parts[kind] = cls.from_arrays(rows, _NONE, y, **given)
-    joins = {}
-    for relation in data.edge_types:
-        source, said, other = relation
-        forward = (other, said.removeprefix(_REVERSE), source)
-        if said.startswith(_REVERSE) and forward in data.edge_types:
-            notes.append(f"{relation} is left out: relations are walked both ways")
-            continue
-        store = data[relation]
-        ends = as_array(store.edge_index, "edge_index").astype(np.int64)
-        for kind, side in ((source, ends[0]), (other, ends[1])):
-            if len(side) and not 0 <= side.min() <= side.max() < parts[kind].num_nodes:
-                raise GraphError(f"edge_index of {relation} names nodes that there are not.")
-        weights = getattr(store, "edge_weight", None)
-        weights = None if weights is None else as_array(weights, "edge_weight")
-        ids = [_order_of(parts[kind], data[kind]) for kind in (source, other)]
-        carried = _checked_weights(weights, ends.shape[1])
-        joins[relation] = RelationEdges(ids[0][ends[0]], ids[1][ends[1]], carried)
-    warn_of(notes, name)
-    return assembled(cls, parts, joins, target, name=name)
-
-
-def _ids(store: Any, n: int) -> Any:
-    given = getattr(store, "node_id", None)
-    if given is None:
-        return np.arange(n)
-    return given if isinstance(given, list) else as_array(given, "'node_id'")
-
-
-def _order_of(part: Graph, store: Any) -> Ids:
-    """Return the position in a part of each row of a store."""
-    return part.positions(as_ids(_ids(store, part.num_nodes)))
-
-
-def _split_of(store: Any, n: int) -> dict[str, Any]:
-    """Read the masks of a store as the arguments of `Graph.from_arrays`."""
-    names = {TRAIN: "train", VALIDATION: "validation", TEST: "test"}
-    found = {}
-    for key, role in _MASKS.items():
-        mask = getattr(store, key, None)
-        if mask is not None:
-            chosen = as_array(mask, f"'{key}'").reshape(-1)
-            if chosen.shape != (n,) or not np.isin(chosen, (0, 1)).all():
-                raise GraphError(f"'{key}' must say true or false for each of the {n} nodes.")
-            found[names[role]] = chosen.astype(bool)
-    return found
-
-
-def to_hetero(graph: Graph, types: Types) -> Any:
-    """Make a ``HeteroData``: ``x``, ``node_id``, ``edge_index``, and labels of the target type."""
-    needs_torch("Graph.to_pyg")
-    import torch
-    from torch_geometric.data import HeteroData
-
-    data, kinds, x = HeteroData(), types.of(graph.ids), graph.x
-    position = np.zeros(graph.num_nodes, dtype=np.int64)
-    for index, kind in enumerate(types.names):
-        at = np.flatnonzero(kinds == index)
-        position[at] = np.arange(len(at))
-        store, (first, end) = data[kind], types.starts[index : index + 2]
-        store.num_nodes = len(at)
-        if end > first:
-            store.x = torch.from_numpy(x[at][:, first:end].toarray())
-        if graph.names is None:
-            store.node_id = torch.from_numpy(types.numbers(graph.ids[at]))
-        else:
-            cut = len(types.called(index, ""))
-            store.node_id = [name[cut:] for name in graph.names[at]]
-    target = kinds == 0
-    data[types.target].y = torch.from_numpy(graph.y[target].copy())
-    for key, role in _MASKS.items():
-        data[types.target][key] = torch.from_numpy(graph.role[target] == role)
-    every = graph.facts
-    for number, relation in enumerate(types.relations):
-        sources, targets = every[every[:, 1] == number][:, [0, 2]].T
-        ends = [
-            position[graph.positions(np.ascontiguousarray(side))] for side in (sources, targets)
-        ]
-        data[relation].edge_index = torch.from_numpy(np.stack(ends))
-        weights = weights_of(graph, number, sources.copy(), targets.copy())
-        if weights is not None:
-            data[relation].edge_weight = torch.from_numpy(weights.copy())
-    return data

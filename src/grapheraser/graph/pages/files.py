@@ -131,6 +131,18 @@ def read_features(content: Content) -> tuple[Block, int, int, bool]:
     return np.frombuffer(content, dtype=np.uint8)[HEADER:], count, columns, values < 0
 
 
+def read_page(
+    topology: Content, features: Content, count: int, shape: tuple[int, bool], edge_width: int
+) -> tuple[Page, NDArray[np.uint8]]:
+    """Read a page of so many nodes from both of its files, with its leaves."""
+    found, (block, *rest) = read_topology(topology), read_features(features)
+    fits = len(found.leaves) == count and rest == [count, *shape]
+    if not fits or len(found.values) != 4 * edge_width * found.num_entries:
+        raise CorruptRunError("the index and the pages of the graph don't fit.")
+    blocks = found.nodes, found.edges, block, found.values, found.names, found.targets
+    return Page(*blocks), found.leaves
+
+
 def header_of(content: Content) -> tuple[int, int, int, int]:
     """Read the four numbers that a page begins with."""
     if len(content) < HEADER:

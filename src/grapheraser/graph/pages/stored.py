@@ -14,7 +14,7 @@ import hashlib
 import mmap
 import os
 import stat
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -29,9 +29,8 @@ from grapheraser.graph.pages.files import (
     GRAPH,
     digests,
     directory_of,
-    read_features,
     read_index,
-    read_topology,
+    read_page,
 )
 from grapheraser.graph.pages.packing import Page
 from grapheraser.graph.pages.pages import Pages
@@ -82,40 +81,47 @@ def open_graph(cls: type[Graph], folder: str | Path) -> Graph:
     folder = Path(folder)
     manifest = read_manifest(folder)
     try:
-        pages, leaves = _mapped(folder, manifest)
-        kind = label_kind_of(manifest)
-        types = types_of(manifest)
-        check_structure(pages, kind, types)
+        return restored(cls, manifest, *_mapped(folder, manifest))
     except CorruptRunError as error:
         where = "" if str(folder) in error.message else f"{folder}: "
         raise CorruptRunError(f"{where}{error.message}", hint=_AGAIN) from error
-    return cls.of_pages(
-        pages,
-        kind,
-        name=manifest["name"],
-        notes=tuple(manifest["notes"]),
-        # Stores from before this was kept don't tell whether their classes were declared.
-        inferred=tuple(map(str, manifest.get("inferred", ["classes"]))),
-        encoding=Encoding.of_list(manifest.get("encoding")),
-        types=types,
-        tree=MerkleTree.restored(pages, leaves),
-    )
 
 
-def label_kind_of(entry: Mapping[str, Any]) -> LabelKind:
-    """Read the kind of labels that a manifest names."""
+def restored(
+    cls: type[Graph],
+    entry: Mapping[str, Any],
+    index: NDArray[np.void],
+    pages: Sequence[Page],
+    leaves: Iterable[KeptLeaves],
+    **known: Any,
+) -> Graph:
+    """Make the graph that a manifest describes of its pages, and check its structure."""
+    shape = int(entry["num_features"]), bool(entry["dense"])
+    entries = sum(page.edges.nbytes // 8 for page in pages)
+    entries -= int(index["count"].sum()) + len(pages)
+    edges = EdgeKind(**entry.get("edges", {}))
+    made = Pages.made(directory_of(index), pages, *shape, entries, edges)
     try:
-        return LabelKind.from_dict(entry)
+        kind = LabelKind.from_dict(entry)
     except (KeyError, TypeError, ValueError):
         raise CorruptRunError("the kind of the graph's labels is missing or malformed.") from None
-
-
-def types_of(entry: Mapping[str, Any]) -> Types | None:
-    """Read the types and relations that a manifest names, if any."""
     try:
-        return Types.from_dict(entry.get("types"))
+        types = Types.from_dict(entry.get("types"))
     except (KeyError, TypeError, ValueError, GraphError):
         raise CorruptRunError("the types of the graph are malformed.") from None
+    check_structure(made, kind, types)
+    return cls.of_pages(
+        made,
+        kind,
+        name=str(entry["name"]),
+        notes=tuple(map(str, entry["notes"])),
+        # What is from before this was kept doesn't tell whether its classes were declared.
+        inferred=tuple(map(str, entry.get("inferred", ["classes"]))),
+        encoding=Encoding.of_list(entry.get("encoding")),
+        types=types,
+        tree=MerkleTree.restored(made, leaves),
+        **known,
+    )
 
 
 _AGAIN = "import it again: grapheraser import SOURCE --out FOLDER --replace."
@@ -152,7 +158,9 @@ def read_manifest(folder: Path) -> dict[str, Any]:
     return manifest
 
 
-def _mapped(folder: Path, manifest: Mapping[str, Any]) -> tuple[Pages, list[KeptLeaves]]:
+def _mapped(
+    folder: Path, manifest: Mapping[str, Any]
+) -> tuple[NDArray[np.void], list[Page], list[KeptLeaves]]:
     """Map the pages of a graph store and their leaves; check every byte against its digest."""
     index = _read_index(folder, manifest["index"])
     shape = (int(manifest["num_features"]), bool(manifest["dense"]))
@@ -166,13 +174,12 @@ def _mapped(folder: Path, manifest: Mapping[str, Any]) -> tuple[Pages, list[Kept
     with progress("checking", len(sizes)) as tick:
         for number, size in enumerate(sizes):
             here = index[index["pack"] == number]
-            _read_pack(folder / pack_file(number), size, here, (*shape, kind.width), pages, leaves)
+            file = folder / pack_file(number)
+            _read_pack(file, size, here, shape, kind.width, pages, leaves)
             tick()
     if len(pages) != len(index):
         raise CorruptRunError(f"{folder}: the index names packs that there are not.")
-    entries = sum(page.edges.nbytes // 8 for page in pages)
-    entries -= int(index["count"].sum()) + len(pages)
-    return Pages.made(directory_of(index), pages, *shape, entries, kind), leaves
+    return index, pages, leaves
 
 
 def _read_index(folder: Path, entry: Mapping[str, Any]) -> NDArray[np.void]:
@@ -190,13 +197,13 @@ def _read_pack(
     file: Path,
     size: int,
     index: NDArray[np.void],
-    shape: tuple[int, bool, int],
+    shape: tuple[int, bool],
+    edge_width: int,
     pages: list[Page],
     leaves: list[KeptLeaves],
 ) -> None:
     """Add the pages of a pack, as views of it."""
     content = _view(file, size)
-    *columns, edge_width = shape
     parts = (
         *(index[name].tolist() for name in ("topology_at", "topology_bytes")),
         *(index[name].tolist() for name in ("features_at", "features_bytes", "count")),
@@ -207,13 +214,9 @@ def _read_pack(
         for part, digest, named in ((first, one, length), (second, two, width)):
             if len(part) != named or hashlib.sha256(part).digest() != digest:
                 raise CorruptRunError(f"{file}: truncated or altered since it was written.")
-        topology, (block, *rest) = read_topology(first), read_features(second)
-        fits = len(topology.leaves) == count and rest == [count, *columns]
-        if not fits or len(topology.values) != 4 * edge_width * topology.num_entries:
-            raise CorruptRunError(f"{file}: the index and the pages don't fit.")
-        blocks = topology.nodes, topology.edges, block, topology.values, topology.names
-        pages.append(Page(*blocks, topology.targets))
-        leaves.append(KeptLeaves(topology.leaves, root))
+        page, own = read_page(first, second, count, shape, edge_width)
+        pages.append(page)
+        leaves.append(KeptLeaves(own, root))
 
 
 def _view(file: Path, size: int) -> memoryview:
