@@ -26,7 +26,6 @@ from grapheraser.kernels.vectors import (
     fma,
     larger,
     load,
-    padded,
     store,
     where_below,
     zeros,
@@ -38,6 +37,8 @@ Matrix = NDArray[np.float64]
 # Strength, in nodes, of the pull of the weights to their start, and of the offsets to 0.
 PULL, OFFSET_PULL = 10.0, 3.0
 _TOLERANCE, _PASSES, _HALVINGS = 1e-5, 30, 20
+# Vectors of nodes whose posteriors stay in the cache, while sums over pairs of classes go by.
+_VECTORS = 4
 
 
 class PoolWeights(NamedTuple):
@@ -65,15 +66,28 @@ def pool_weights(
     num_members, num_classes = evidence.shape[1:]
     if len(labels) == 0:
         return PoolWeights(start.copy(), np.zeros(num_classes))
-    L = np.zeros((num_members, num_classes, padded(len(labels))))
-    L[:, :, : len(labels)] = evidence.transpose(1, 2, 0)
-    x = _solve(L, labels, start)
+    x = _solve(_by_vectors(evidence), labels, start)
     return PoolWeights(x[:num_members].copy(), x[num_members:].copy())
 
 
 @compiled
+def _by_vectors(evidence):  # type: ignore[no-untyped-def]
+    """Evidence ``[vectors, num_members, num_classes, LANES]``: what one vector needs lies together.
+
+    Lanes without a node hold 0.
+    """
+    count, num_members, num_classes = evidence.shape
+    out = np.zeros((-(-count // LANES), num_members, num_classes, LANES))
+    for v in range(count):
+        for i in range(num_members):
+            for c in range(num_classes):
+                out[v // LANES, i, c, v % LANES] = evidence[v, i, c]
+    return out
+
+
+@compiled
 def _solve(L, labels, start):  # type: ignore[no-untyped-def]
-    num_members, num_classes, _ = L.shape
+    _, num_members, num_classes, _ = L.shape
     x, count = np.zeros(num_members + num_classes), len(labels)
     for i in range(num_members):
         x[i] = start[i]
@@ -105,12 +119,12 @@ def _held(L, labels):  # type: ignore[no-untyped-def]
 
     This is all of the labels that the value and the gradient need. It runs node by node.
     """
-    num_members, num_classes, _ = L.shape
+    _, num_members, num_classes, _ = L.shape
     out = np.zeros(num_members + num_classes)
     for v in range(len(labels)):
         out[num_members + labels[v]] += 1.0
         for i in range(num_members):
-            out[i] += L[i, labels[v], v]
+            out[i] += L[v // LANES, i, labels[v], v % LANES]
     return out
 
 
@@ -122,13 +136,17 @@ def _look(L, count, held, x, start):  # type: ignore[no-untyped-def]
     lanes are added up last, from the first on. The grouping is part of the result: another number
     of lanes, or several threads, would round differently.
     """
-    num_members, num_classes, width = L.shape
+    vectors, num_members, num_classes, _ = L.shape
     n = num_members + num_classes
     sums = np.zeros((1 + n + n * (n + 1) // 2, LANES))
-    p, tilted = np.empty((num_classes, LANES)), np.empty((num_classes, LANES))
-    for first in range(0, width, LANES):
-        _posteriors(L, x, first, count - first, p, tilted, sums)
-        _slopes(L, first, p, tilted, sums)
+    p, tilted = np.empty((_VECTORS, num_classes, LANES)), np.empty((num_classes, LANES))
+    for first in range(0, vectors, _VECTORS):
+        some = min(_VECTORS, vectors - first)
+        for at in range(some):
+            vector = first + at
+            _posteriors(L[vector], x, count - vector * LANES, p[at], tilted, sums)
+            _slopes(L[vector], p[at], tilted, sums)
+        _between_classes(p, some, num_members, sums)
     totals = np.zeros(len(sums))
     for q in range(len(sums)):
         for lane in range(LANES):
@@ -137,14 +155,14 @@ def _look(L, count, held, x, start):  # type: ignore[no-untyped-def]
 
 
 @compiled
-def _posteriors(L, x, first, count, p, powers, sums):  # type: ignore[no-untyped-def]
+def _posteriors(L, x, count, p, powers, sums):  # type: ignore[no-untyped-def]
     """Posteriors of a vector of nodes, 0 in the lanes from ``count`` on; adds up the value."""
-    num_members, num_classes, width = L.shape
+    num_members, num_classes, _ = L.shape
     top = zeros(p, ONE)
     for c in range(num_classes):
         z = zeros(p, ONE) + x[num_members + c]
         for i in range(num_members):
-            z = fma(load(L, (i * num_classes + c) * width + first, ONE), x[i], z)
+            z = fma(load(L, (i * num_classes + c) * LANES, ONE), x[i], z)
         store(p, c * LANES, z)
         top = z if c == 0 else larger(top, z)
     for c in range(num_classes):
@@ -166,23 +184,23 @@ def _posteriors(L, x, first, count, p, powers, sums):  # type: ignore[no-untyped
 
 
 @compiled
-def _slopes(L, first, p, tilted, sums):  # type: ignore[no-untyped-def]
+def _slopes(L, p, tilted, sums):  # type: ignore[no-untyped-def]
     """Add up the gradient and, row by row, the lower half of the Hessian.
 
     Every inner sum runs over the classes in order, each step one fused multiplication: `fma` says
     so explicitly, since a compiler that were free to fuse would do it on some processors only.
     """
-    num_members, num_classes, width = L.shape
+    num_members, num_classes, _ = L.shape
     n = num_members + num_classes
     hessian = (1 + n) * LANES
     for i in range(num_members):
         mean = zeros(p, ONE)
         for c in range(num_classes):
-            own = load(L, (i * num_classes + c) * width + first, ONE)
+            own = load(L, (i * num_classes + c) * LANES, ONE)
             mean = fma(load(p, c * LANES, ONE), own, mean)
         _add(sums, (1 + i) * LANES, mean)
         for c in range(num_classes):
-            own = load(L, (i * num_classes + c) * width + first, ONE)
+            own = load(L, (i * num_classes + c) * LANES, ONE)
             tilt = load(p, c * LANES, ONE) * (own - mean)
             store(tilted, c * LANES, tilt)
             at = num_members + c
@@ -190,16 +208,28 @@ def _slopes(L, first, p, tilted, sums):  # type: ignore[no-untyped-def]
         for j in range(i + 1):
             both = zeros(p, ONE)
             for c in range(num_classes):
-                other = load(L, (j * num_classes + c) * width + first, ONE)
+                other = load(L, (j * num_classes + c) * LANES, ONE)
                 both = fma(load(tilted, c * LANES, ONE), other, both)
             _add(sums, hessian + (i * (i + 1) // 2 + j) * LANES, both)
     for c in range(num_classes):
-        at, own = num_members + c, load(p, c * LANES, ONE)
-        _add(sums, (1 + at) * LANES, own)
-        row = hessian + (at * (at + 1) // 2 + num_members) * LANES
+        _add(sums, (1 + num_members + c) * LANES, load(p, c * LANES, ONE))
+
+
+@compiled
+def _between_classes(p, vectors, num_members, sums):  # type: ignore[no-untyped-def]
+    """Add up the Hessian of the offsets over some vectors of nodes, one after the other."""
+    num_classes = p.shape[1]
+    step, n = num_classes * LANES, num_members + num_classes
+    for c in range(num_classes):
+        row = num_members + c
+        at = (1 + n + row * (row + 1) // 2 + num_members) * LANES
         for d in range(c + 1):
-            other = load(p, d * LANES, ONE)
-            _add(sums, row + d * LANES, own * (zeros(p, ONE) - other))
+            total = load(sums, at + d * LANES, ONE)
+            for vector in range(vectors):
+                own = load(p, vector * step + c * LANES, ONE)
+                other = load(p, vector * step + d * LANES, ONE)
+                total = total + own * (zeros(p, ONE) - other)
+            store(sums, at + d * LANES, total)
 
 
 @compiled(inline=True)

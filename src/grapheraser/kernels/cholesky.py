@@ -43,11 +43,9 @@ def solve_in_place(L: Matrix, B: Matrix) -> Matrix:
 
     ``L``, ``[n, padded(n)]``, holds A in the lower half of its first n columns.
     """
-    X = np.zeros((len(B), -(-B.shape[1] // HALF_LANES) * HALF_LANES))
-    X[:, : B.shape[1]] = B
     _factor(L)
-    _substitute(L, X)
-    return X[:, : B.shape[1]].copy()
+    solved: Matrix = _solved(L, np.ascontiguousarray(B))
+    return solved
 
 
 @compiled
@@ -154,38 +152,59 @@ def _update(L: Matrix, first: int, panel: Matrix) -> None:
 
 
 @compiled
+def _solved(L: Matrix, B: Matrix) -> Matrix:
+    """Solve for every column of B, a vector of them at a time, which stays in the cache."""
+    n, columns = B.shape
+    out, X = np.empty((n, columns)), np.zeros((n, HALF_LANES))
+    for first in range(0, columns, HALF_LANES):
+        some = min(HALF_LANES, columns - first)
+        for i in range(n):
+            for k in range(some):
+                X[i, k] = B[i, first + k]
+        _substitute(L, X)
+        for i in range(n):
+            for k in range(some):
+                out[i, first + k] = X[i, k]
+    return out
+
+
+@compiled
 def _substitute(L: Matrix, X: Matrix) -> None:
-    """Solve for every column of X ``[n, .]``, in place.
+    """Solve for the columns of X ``[n, HALF_LANES]``, in place.
 
     The sums over a row of L run in eight, side by side: a fixed order that keeps the machine busy.
     It is part of the result: fewer sums, or one folded in pairs, would round differently.
     """
-    n, width = len(L), X.shape[1]
-    for at in range(0, width, HALF_LANES):
-        for i in range(n):
-            row, whole = L[i], i - i % 8
-            x = load(X, i * width + at, HALF)
-            a = b = c = d = e = f = g = h = zeros(X, HALF)
-            for r in range(0, whole, 8):
-                start = r * width + at
-                a = a + load(X, start, HALF) * row[r]
-                b = b + load(X, start + width, HALF) * row[r + 1]
-                c = c + load(X, start + 2 * width, HALF) * row[r + 2]
-                d = d + load(X, start + 3 * width, HALF) * row[r + 3]
-                e = e + load(X, start + 4 * width, HALF) * row[r + 4]
-                f = f + load(X, start + 5 * width, HALF) * row[r + 5]
-                g = g + load(X, start + 6 * width, HALF) * row[r + 6]
-                h = h + load(X, start + 7 * width, HALF) * row[r + 7]
-            x = x - a - b - c - d - e - f - g - h
-            for r in range(whole, i):
-                x = x - load(X, r * width + at, HALF) * row[r]
-            store(X, i * width + at, x / row[i])
-        for i in range(n - 1, -1, -1):
-            row = L[i]
-            x = load(X, i * width + at, HALF) / row[i]
-            store(X, i * width + at, x)
-            for r in range(i):
-                store(X, r * width + at, load(X, r * width + at, HALF) - x * row[r])
+    n = len(L)
+    for i in range(n):
+        row, whole = L[i], i - i % 8
+        x = load(X, i * HALF_LANES, HALF)
+        a = b = c = d = e = f = g = h = zeros(X, HALF)
+        for r in range(0, whole, 8):
+            start = r * HALF_LANES
+            a = a + load(X, start, HALF) * row[r]
+            b = b + load(X, start + HALF_LANES, HALF) * row[r + 1]
+            c = c + load(X, start + 2 * HALF_LANES, HALF) * row[r + 2]
+            d = d + load(X, start + 3 * HALF_LANES, HALF) * row[r + 3]
+            e = e + load(X, start + 4 * HALF_LANES, HALF) * row[r + 4]
+            f = f + load(X, start + 5 * HALF_LANES, HALF) * row[r + 5]
+            g = g + load(X, start + 6 * HALF_LANES, HALF) * row[r + 6]
+            h = h + load(X, start + 7 * HALF_LANES, HALF) * row[r + 7]
+        x = x - a - b - c - d - e - f - g - h
+        for r in range(whole, i):
+            x = x - load(X, r * HALF_LANES, HALF) * row[r]
+        store(X, i * HALF_LANES, x / row[i])
+    for i in range(n - 1, 0, -2):  # two at once, each taken away by itself
+        row, next_row = L[i], L[i - 1]
+        x = load(X, i * HALF_LANES, HALF) / row[i]
+        y = (load(X, (i - 1) * HALF_LANES, HALF) - x * row[i - 1]) / next_row[i - 1]
+        store(X, i * HALF_LANES, x)
+        store(X, (i - 1) * HALF_LANES, y)
+        for r in range(i - 1):
+            left = load(X, r * HALF_LANES, HALF) - x * row[r]
+            store(X, r * HALF_LANES, left - y * next_row[r])
+    if n % 2:
+        store(X, 0, load(X, 0, HALF) / L[0, 0])
 
 
 @compiled

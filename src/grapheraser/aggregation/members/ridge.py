@@ -47,7 +47,7 @@ from grapheraser.graph import UNLABELLED, Graph
 from grapheraser.kernels.compiled import compiled
 from grapheraser.kernels.paged import label_at, labels_at, node_at
 from grapheraser.kernels.sets import ranks
-from grapheraser.kernels.vectors import HALF, HALF_LANES, load, store, zeros
+from grapheraser.kernels.vectors import HALF, HALF_LANES, LANES, ONE, load, store, zeros
 
 # Rows are made and used in blocks of so many numbers, half a gigabyte.
 _MAX_NUMBERS = 2**26
@@ -408,20 +408,32 @@ def _weighted(rows, weights):  # type: ignore[no-untyped-def]
     the same bits beside any other rows. Classes lie in lanes: no lane is ever added to another.
     """
     m, (width, c) = len(rows), weights.shape
-    out = np.empty((m, c))
+    out, four = np.empty((m, c)), np.empty((4, width))
     for start in range(0, m, 4):
-        i, j = start, min(start + 1, m - 1)
-        k, h = min(start + 2, m - 1), min(start + 3, m - 1)
-        for at in range(0, c, HALF_LANES):
-            p = q = s = t = zeros(out, HALF)
+        for v in range(4):
+            row = rows[min(start + v, m - 1)]
             for u in range(width):
-                weight = load(weights, u * c + at, HALF)
-                p = p + weight * np.float64(rows[i, u])
-                q = q + weight * np.float64(rows[j, u])
-                s = s + weight * np.float64(rows[k, u])
-                t = t + weight * np.float64(rows[h, u])
-            store(out, i * c + at, p)
-            store(out, j * c + at, q)
-            store(out, k * c + at, s)
-            store(out, h * c + at, t)
+                four[v, u] = row[u]
+        at = 0
+        while at + LANES <= c:
+            _weighted_four(four, weights, at, out, start, ONE)
+            at += LANES
+        if at < c:
+            _weighted_four(four, weights, at, out, start, HALF)
     return out
+
+
+@compiled
+def _weighted_four(four, weights, at, out, start, tile):  # type: ignore[no-untyped-def]
+    (width, c), last = weights.shape, len(out) - 1
+    p = q = s = t = zeros(out, tile)
+    for u in range(width):
+        weight = load(weights, u * c + at, tile)
+        p = p + weight * four[0, u]
+        q = q + weight * four[1, u]
+        s = s + weight * four[2, u]
+        t = t + weight * four[3, u]
+    store(out, start * c + at, p)
+    store(out, min(start + 1, last) * c + at, q)
+    store(out, min(start + 2, last) * c + at, s)
+    store(out, min(start + 3, last) * c + at, t)
