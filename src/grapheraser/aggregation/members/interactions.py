@@ -28,6 +28,7 @@ from grapheraser.aggregation.members.smoothing import (
     key_of,
     projected,
     smoothed_rows,
+    smoothed_rows_twice,
 )
 from grapheraser.aggregation.members.walks import Reach, Stale, Walk, stale_nodes
 from grapheraser.graph import Graph
@@ -75,26 +76,31 @@ class InteractionRegression(RidgeMember):
         """See `RidgeMember`."""
         before = change.before.graph
         was, now = _PATTERN.rows_before_and_after(change, old, graph, new, moved, seed)
-        return self._beside(before, old, was, seed), self._beside(graph, new, now, seed)
+        if not self._is_layer(graph):
+            return self._beside(before, old, was, seed), self._beside(graph, new, now, seed)
+        parts, reach = ((before, old), (graph, new)), _reach(graph)
+        first, second = smoothed_rows_twice(None, *parts, moved, reach, seed)
+        return self._layered(first, was, seed), self._layered(second, now, seed)
 
     def stale(
         self, change: Change, graph: Graph, seed: int, *, learning: bool, among: Ids | None = None
     ) -> Stale:
         """See `RidgeMember`; touched nodes are stale in any case, so that own features are."""
         found = _PATTERN.stale(change, graph, seed, learning=learning, among=among)
-        if not self.columns or is_wide(graph):
+        if not self._is_layer(graph):
             return found
         reach = _reach(graph)
         walk = Walk(reach, Reach(reach.kind, FIRST), key_of(seed), features=True)
-        others = stale_nodes(change, graph, walk, among).nodes
-        return Stale(np.union1d(found.nodes, others), found.moved)
+        others = stale_nodes(change, graph, walk, among)
+        pairs = zip(found, others, strict=True)
+        return Stale(*(np.union1d(one, other) for one, other in pairs))
 
     def _columns(self, graph: Graph) -> int:
         return self.columns if not is_wide(graph) else min(self.columns, graph.num_features)
 
     def _beside(self, graph: Graph, places: Places, pattern: Rows, seed: int) -> Rows:
         """Put the columns that are not those of `pattern` before them."""
-        columns, c = self._columns(graph), graph.num_classes
+        columns = self._columns(graph)
         if not columns:
             return pattern
         if is_wide(graph):
@@ -103,10 +109,17 @@ class InteractionRegression(RidgeMember):
             own = np.rint(projected(graph, places, sketch.own, columns) * np.float64(SCALE))
             return np.hstack([own.clip(-SCALE, SCALE), pattern])
         smoothed = smoothed_rows(None, graph, places, _reach(graph), seed)
-        shares = 2 * pattern[:, 2 * c :]  # square roots, and the constant
+        return self._layered(smoothed, pattern, seed)
+
+    def _is_layer(self, graph: Graph) -> bool:
+        """Tell whether the columns are a keyed random layer."""
+        return bool(self.columns) and not is_wide(graph)
+
+    def _layered(self, smoothed: Rows, pattern: Rows, seed: int) -> Rows:
+        shares = 2 * pattern[:, pattern.shape[1] // 2 :]  # square roots, and the constant
         inputs = np.hstack([2 * smoothed[:, :-1], shares])
         # Whole numbers far below 2**53: no order of a BLAS can change their sums.
-        sums = inputs @ _signs(inputs.shape[1], columns, seed)
+        sums = inputs @ _signs(inputs.shape[1], self.columns, seed)
         return np.hstack([np.rint(sums / _SHRINK).clip(0, SCALE), pattern])
 
 
