@@ -14,7 +14,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from functools import cache, cached_property
+from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -36,13 +36,11 @@ from grapheraser.aggregation.members.features import SHARDED
 from grapheraser.aggregation.members.smoothing import key_of
 from grapheraser.aggregation.members.walks import Reach, near_nodes, ring_around
 from grapheraser.graph import UNLABELLED, Graph
-from grapheraser.graph.csr import slices_of
 from grapheraser.kernels.compiled import compiled
-from grapheraser.kernels.elementary import logarithm, logarithms
+from grapheraser.kernels.elementary import logarithm
 from grapheraser.kernels.neighbourhoods import ANY
 from grapheraser.kernels.paged import copy_columns, labels_at, size_at
 from grapheraser.kernels.sets import ranks
-from grapheraser.kernels.vectors import HALF, HALF_LANES, load, store, zeros
 
 NAMES = ("surprises", "surprises around", "surprises of labels")
 # A node counts as 1; shares are fractions of it. Sums over fewer nodes than `_MOST` take 32 bits.
@@ -53,8 +51,8 @@ _EVERY = 0.2
 _AROUND = 4
 # So many rows are held at once.
 _AT_ONCE = 2**15
-# Counts whose logarithms are kept.
-_SMALLER = 2**14
+# Logarithms are whole multiples of 1 / `_STEPS`; none is beyond 32.
+_STEPS = 2.0**10
 
 
 class Columns(NamedTuple):
@@ -80,15 +78,7 @@ class Columns(NamedTuple):
 
     def replaced(self, rows: NDArray[np.int64], fresh: Columns) -> Columns:
         """Some rows of this one, with fresh ones, in their order, where ``rows`` is -1."""
-        new = rows < 0
-        at = np.where(new, len(self.near) - 1 + np.cumsum(new), rows)
-        parts = (3 * at[:, None] + np.arange(3)).ravel()
-        pointers = np.append(self.pointers, self.pointers[-1] + fresh.pointers[1:])
-        return Columns(
-            np.append(0, np.cumsum(pointers[parts + 1] - pointers[parts])),
-            np.append(self.columns, fresh.columns)[slices_of(pointers, parts)],
-            np.concatenate([self.near, fresh.near])[at],
-        )
+        return Columns(*_replaced(*self, rows, *fresh))
 
 
 @dataclass(frozen=True)
@@ -99,9 +89,8 @@ class Surprises:
         """See `Member`."""
         graph = ensemble.graph
         counts, expected = (np.zeros(form.shape, form.dtype) for form in _forms(graph).values())
-        places = labelled_places(graph)
-        for start in range(0, len(places), _AT_ONCE):
-            _add(graph, 1, places[start : start + _AT_ONCE], ensemble.seed, counts, expected)
+        sums = counts, expected, np.zeros(len(counts), dtype=np.bool_)
+        _add(graph, 1, labelled_places(graph), ensemble.seed, *sums)
         return FittedSurprises(counts, expected, _judged(ensemble, sample))
 
     def refit(
@@ -112,15 +101,15 @@ class Surprises:
         nodes = np.union1d(near_nodes(change, ensemble.graph), change.gone)
         counts = fitted.counts.copy()
         expected = fitted.expected.astype(_forms(ensemble.graph)["expected"].dtype)
+        touched = np.zeros(len(counts), dtype=np.bool_)
         for sign, graph in ((-1, change.before.graph), (1, ensemble.graph)):
             places = trained_among(graph, nodes)
-            for start in range(0, len(places), _AT_ONCE):
-                part = places[start : start + _AT_ONCE]
-                _add(graph, sign, part, ensemble.seed, counts, expected)
+            _add(graph, sign, places, ensemble.seed, counts, expected, touched)
         made = FittedSurprises(counts, expected, _judged(ensemble, sample, fitted.judged, nodes))
         if "table" in fitted.__dict__ and np.array_equal(made.sizes, fitted.sizes):
-            old = fitted.counts, fitted.expected, fitted.table
-            made.__dict__["table"] = _worth(counts, expected, made.sizes, *old)
+            table = fitted.table.copy()
+            _value(counts, expected, made.sizes, np.flatnonzero(touched), table)
+            made.__dict__["table"] = table
         return made
 
     def check_tensors(self, tensors: Tensors, ensemble: Ensemble, sample: Ids) -> None:
@@ -181,8 +170,7 @@ class FittedSurprises:
         return self._said(judged.columns, ensemble.graph.labels(sample))
 
     def _said(self, columns: Columns, own: NDArray[np.int64]) -> Evidence:
-        counts, table = self.counts, self.table
-        said: Evidence = _said(columns.pointers, columns.columns, own, counts, table, _left())
+        said: Evidence = _said(columns.pointers, columns.columns, own, self.table)
         return said
 
     @cached_property
@@ -193,10 +181,11 @@ class FittedSurprises:
         return sizes / sizes.sum()
 
     @cached_property
-    def table(self) -> NDArray[np.float64]:
-        """The worth of each column for each class, in whole vectors."""
-        old = self.counts[:0], self.expected[:0], np.zeros((0, 0))
-        table: NDArray[np.float64] = _worth(self.counts, self.expected, self.sizes, *old)
+    def table(self) -> NDArray[np.int16]:
+        """The worth of each column for each class, then what it loses with one node less there."""
+        rows, c = self.counts.shape
+        table = np.zeros((rows, 2 * c), dtype=np.int16)
+        _value(self.counts, self.expected, self.sizes, np.arange(rows), table)
         return table
 
 
@@ -222,10 +211,13 @@ def _add(
     seed: int,
     counts: NDArray[np.int32],
     expected: NDArray[np.integer],
+    touched: NDArray[np.bool_],
 ) -> None:
-    """Count the nodes at these places, or take them out."""
-    columns = Columns.of(graph, places, SHARDED[graph.context], seed)
-    _count(sign, *columns, labels_at(graph.table, places), counts, expected)
+    """Count the nodes at these places, or take them out; tell which columns they have."""
+    for start in range(0, len(places), _AT_ONCE):
+        part = places[start : start + _AT_ONCE]
+        columns = Columns.of(graph, part, SHARDED[graph.context], seed)
+        _count(sign, *columns, labels_at(graph.table, part), counts, expected, touched)
 
 
 def _forms(graph: Graph) -> dict[str, Form]:
@@ -239,14 +231,6 @@ def _forms(graph: Graph) -> dict[str, Form]:
         "counts": Form(np.int32, (rows, c), 0, most),
         "expected": Form(np.int32 if most < _MOST else np.int64, (rows, c + 1), 0, most * _ONE),
     }
-
-
-@cache
-def _left() -> NDArray[np.float64]:
-    """Return the loss of the logarithm of each smaller count where it counts one node less."""
-    counts = np.arange(1, _SMALLER)
-    left: NDArray[np.float64] = logarithms(np.append(1.0, counts / (counts + 1)))
-    return left
 
 
 @compiled
@@ -281,7 +265,7 @@ def _columns(table, places, indptr, entries, near, features):  # type: ignore[no
 
 
 @compiled
-def _count(sign, pointers, columns, near, labels, counts, expected):  # type: ignore[no-untyped-def]
+def _count(sign, pointers, columns, near, labels, counts, expected, touched):  # type: ignore[no-untyped-def]
     c = near.shape[1]
     shares = np.empty(c + 1, dtype=np.int64)
     for r in range(len(labels)):
@@ -292,6 +276,7 @@ def _count(sign, pointers, columns, near, labels, counts, expected):  # type: ig
         counts[-1, labels[r]] += sign
         expected[-1] += shares
         for e in range(pointers[3 * r], pointers[3 * r + 3]):
+            touched[columns[e]] = True
             counts[columns[e], labels[r]] += sign
             row = expected[columns[e]]
             for k in range(c + 1):
@@ -299,51 +284,57 @@ def _count(sign, pointers, columns, near, labels, counts, expected):  # type: ig
 
 
 @compiled
-def _worth(counts, expected, sizes, old_counts, old_expected, old):  # type: ignore[no-untyped-def]
-    """Return the worth of columns; rows that are as they were are taken from an old table."""
-    columns, c = counts.shape
-    out = np.zeros((columns, -(-c // HALF_LANES) * HALF_LANES))
-    for f in range(columns):
-        same = f < len(old)
-        for k in range(c if same else 0):
-            same &= counts[f, k] == old_counts[f, k] and expected[f, k] == old_expected[f, k]
-        if same and expected[f, c] == old_expected[f, c]:
-            out[f] = old[f]
-            continue
-        for k in range(c):
-            share = (expected[f, k] + expected[f, c] * sizes[k]) / _ONE
-            out[f, k] = logarithm((counts[f, k] + 1.0) / (share + 1.0))
-    return out
+def _replaced(pointers, columns, near, rows, new_pointers, new_columns, new_near):  # type: ignore[no-untyped-def]
+    """Copy the parts of each row, of old ones or, where a row is -1, of the next new one."""
+    m, last, end = len(rows), 0, 0
+    out_near = np.empty((m, near.shape[1]), dtype=near.dtype)
+    out_pointers = np.zeros(3 * m + 1, dtype=np.int64)
+    out = np.empty(len(columns) + len(new_columns), dtype=np.int32)
+    for r in range(m):
+        old = rows[r] >= 0
+        row = rows[r] if old else last
+        source, starts = (columns, pointers) if old else (new_columns, new_pointers)
+        out_near[r] = near[row] if old else new_near[row]
+        last += not old
+        for part in range(3 * row, 3 * row + 3):
+            for e in range(starts[part], starts[part + 1]):
+                out[end] = source[e]
+                end += 1
+            out_pointers[3 * r + part - 3 * row + 1] = end
+    return out_pointers, out[:end].copy(), out_near
 
 
 @compiled
-def _said(pointers, columns, own, counts, table, left):  # type: ignore[no-untyped-def]
+def _value(counts, expected, sizes, rows, table):  # type: ignore[no-untyped-def]
+    """Put the worth of some columns into a table."""
+    c = counts.shape[1]
+    for f in rows:
+        for k in range(c):
+            n = float(counts[f, k])
+            share = (expected[f, k] + expected[f, c] * sizes[k]) / _ONE
+            table[f, k] = np.rint(_STEPS * logarithm((n + 1.0) / (share + 1.0)))
+            table[f, c + k] = np.rint(_STEPS * logarithm(n / (n + 1.0))) if n > 0 else 0.0
+
+
+@compiled
+def _said(pointers, columns, own, table):  # type: ignore[no-untyped-def]
     """Add up what each part's columns are worth, over the root of their number.
 
-    In two sums, of even and of odd entries, so that one addition need not wait for the other.
-
-    ``own[r]`` is the class that row r itself was counted in, or -1; ``left``: see `_left`.
+    ``own[r]`` is the class that row r itself was counted in, or -1. Sums of whole numbers.
     """
-    m, c, width = len(own), counts.shape[1], table.shape[1]
-    out, line = np.zeros((m, 3, c)), np.zeros(width)
+    m, c = len(own), table.shape[1] // 2
+    out, line = np.zeros((m, 3, c)), np.empty(c, dtype=np.int32)
     for r in range(m):
         for part in range(3):
             first, end = pointers[3 * r + part], pointers[3 * r + part + 1]
-            if first == end:
-                continue
-            for start in range(0, width, HALF_LANES):
-                sums, others = zeros(line, HALF), zeros(line, HALF)
-                for e in range(first + 1, end, 2):
-                    sums = sums + load(table, columns[e - 1] * width + start, HALF)
-                    others = others + load(table, columns[e] * width + start, HALF)
-                if (end - first) % 2:
-                    sums = sums + load(table, columns[end - 1] * width + start, HALF)
-                store(line, start, sums + others)
-            if own[r] >= 0:
-                for e in range(first, end):
-                    n = counts[columns[e], own[r]]
-                    line[own[r]] += left[n] if n < len(left) else logarithm(n / (n + 1.0))
-            scale = 1.0 / math.sqrt(end - first)
+            line[:] = 0
+            for e in range(first, end):
+                row = table[columns[e]]
+                for k in range(c):
+                    line[k] += row[k]
+                if own[r] >= 0:
+                    line[own[r]] += row[c + own[r]]
+            scale = 1.0 / (_STEPS * math.sqrt(max(end - first, 1)))
             for k in range(c):
                 out[r, part, k] = line[k] * scale
     return out
