@@ -13,22 +13,23 @@ from typing import Any
 import numpy as np
 
 from grapheraser.aggregation.members import BEST, MEMBERS
-from grapheraser.datasets import load_dataset
+from grapheraser.datasets import generate_graph, load_dataset
 from grapheraser.environment import versions
 from grapheraser.graph import Nodes
 from grapheraser.nodes import GraphEraser
 from grapheraser.seeding import generator
+from grapheraser_lab.bench.stages import FEATURES, is_generated, plan_of
 from grapheraser_lab.bench.utility import OTHERS
 from grapheraser_lab.figures.tables import markdown_table
 from grapheraser_lab.framework import published as paper
 from grapheraser_lab.timing import processor_seconds
 
-USUAL = "the default"
+USUAL, BOTH = "the default", "both"
 SELECTIONS = {
     USUAL: MEMBERS,
     "`interactions` for `pattern`": tuple(name for name in BEST if name != "surprises"),
     "`surprises` beside": (*MEMBERS, "surprises"),
-    "both": BEST,
+    BOTH: BEST,
 }
 _SHARE, _FIRST = 1 / 8, 3
 _SCORES = ("f1", "macro_f1", "log_loss", "calibration_error", "best_power")
@@ -46,7 +47,8 @@ def run(
     """Score every selection of members, and time its requests.
 
     Args:
-        datasets: which data sets.
+        datasets: which data sets; of generated graphs, numbers of edges (``1e7``): their requests
+            are timed with the default and with both members alone.
         seeds: of the splits: 0, 1, 2, ...
         requests: nodes to forget one by one.
         progress: told how far it is.
@@ -60,11 +62,17 @@ def run(
 
 
 def _measured(name: str, seed: int, requests: int) -> list[dict[str, Any]]:
-    graph = load_dataset(name, split_seed=seed).training_graph
-    graph = graph.with_split(test_share=_SHARE, seed=seed)
+    generated = is_generated(name)
+    graph = (
+        generate_graph(plan_of(name).num_nodes, num_features=FEATURES)
+        if generated
+        else load_dataset(name, split_seed=seed)
+    )
+    graph = graph.training_graph.with_split(test_share=_SHARE, seed=seed)
+    labels = (USUAL, BOTH) if generated else SELECTIONS
     erasers = {
-        label: GraphEraser("closed-form", members=some, seed=seed).fit(graph)
-        for label, some in SELECTIONS.items()
+        label: GraphEraser("closed-form", members=SELECTIONS[label], seed=seed).fit(graph)
+        for label in labels
     }
     scores = {
         label: eraser.evaluate() | {"best_power": _best_power(eraser)}
@@ -94,31 +102,31 @@ def _best_power(eraser: GraphEraser) -> float:
 
 def markdown(report: dict[str, Any]) -> str:
     """One row per selection: means over graphs, and each graph's F1, log loss and request."""
-    rows = report["rows"]
-    names = list(dict.fromkeys(row["dataset"] for row in rows))
+    found: dict[tuple[str, str], list[dict[str, Any]]] = {}
+    for row in report["rows"]:
+        found.setdefault((row["dataset"], row["members"]), []).append(row)
+    names = list(dict.fromkeys(name for name, _ in found))
+    graphs = [name for name in names if not is_generated(name)]
 
-    def mean(label: str, name: str, score: str) -> float:
-        return float(
-            np.mean([r[score] for r in rows if (r["dataset"], r["members"]) == (name, label)])
-        )
+    def mean(name: str, label: str, score: str) -> float:
+        return float(np.mean([row[score] for row in found[name, label]]))
 
-    def cell(label: str, name: str) -> str:
-        times = mean(label, name, "seconds") / mean(USUAL, name, "seconds")
-        return f"{mean(label, name, 'f1'):.3f}, {mean(label, name, 'log_loss'):.3f}, {times:.2f}"
+    def cell(name: str, label: str) -> str:
+        if (name, label) not in found:
+            return ""
+        times = mean(name, label, "seconds") / mean(name, USUAL, "seconds")
+        return f"{mean(name, label, 'f1'):.3f}, {mean(name, label, 'log_loss'):.3f}, {times:.2f}"
 
-    header = ("data set", *SELECTIONS)
-    found = [(name, *(cell(label, name) for label in SELECTIONS)) for name in names]
-    means = [
-        ", ".join(
-            f"{np.mean([mean(label, name, score) for name in names]):.3f}"
-            for score in ("f1", "log_loss")
-        )
-        for label in SELECTIONS
-    ]
-    gained = [mean("both", name, "log_loss") - mean("both", name, "best_power") for name in names]
-    base = ", ".join(f"{name} {1e3 * mean(USUAL, name, 'seconds'):.1f}" for name in names)
+    def over_graphs(label: str) -> str:
+        scores = (np.mean([mean(name, label, s) for name in graphs]) for s in ("f1", "log_loss"))
+        return ", ".join(f"{score:.3f}" for score in scores)
+
+    rows = [(name, *(cell(name, label) for label in SELECTIONS)) for name in names]
+    rows.append(("mean of graphs", *map(over_graphs, SELECTIONS)))
+    gained = [mean(name, BOTH, "log_loss") - mean(name, BOTH, "best_power") for name in graphs]
+    base = ", ".join(f"{name} {1e3 * mean(name, USUAL, 'seconds'):.1f}" for name in names)
     return (
-        markdown_table(header, [*found, ("mean", *means)])
+        markdown_table(("data set", *SELECTIONS), rows)
         + "\n\nEach cell: F1, log loss, and processor time of a request over the default's, which"
         + f" is, in ms: {base}. At the temperature that suits these very nodes best, the log loss"
         + f" of both would be {np.mean(gained):.4f} smaller on average, {max(gained):.4f} at most."
