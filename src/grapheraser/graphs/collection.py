@@ -21,7 +21,7 @@ from grapheraser.graph import Graph
 from grapheraser.graph.arrays import as_array
 from grapheraser.graph.formats.npz import checked
 from grapheraser.graph.pages.stored import is_stored, open_graph
-from grapheraser.graphs.encoding import HEADER, SmallGraph, numbers_of, rows_of
+from grapheraser.graphs.encoding import HEADER, SmallGraph, numbers_of, rows_of, spans
 from grapheraser.graphs.formats import (
     arrays_of,
     of_networkx,
@@ -378,26 +378,20 @@ def _encoded(
     carried = np.unique(carried, axis=0)
     _refuse_parallel(carried)
     counts = np.bincount(carried[:, 0], minlength=len(offset) - 1)
-    f, g = cells.shape[1], edge_cells.shape[1]
-    lengths = HEADER + np.diff(offset) * (2 + f) + counts * (3 + g)
-    start = np.append(0, np.cumsum(lengths))[:-1]
-    numbers = np.empty(int(lengths.sum()), dtype=np.int64)
-    header = np.array([0, 0, f, g, int(directed), per_unit])
-    heads = np.tile(header, (len(start), 1))
-    heads[:, 0], heads[:, 1] = np.diff(offset), counts
-    numbers[start[:, None] + np.arange(HEADER)] = heads
-    rank = np.arange(n) - offset[owner]
-    at = (start + HEADER)[owner] + rank * (2 + f)
-    names = rank if node_id is None else _labels(node_id, n, "node_id")
+    names = _labels(node_id, n, "node_id") if node_id is not None else np.arange(n) - offset[owner]
     if (np.diff(names)[np.diff(owner) == 0] <= 0).any():
         raise GraphError("'node_id' must ascend within each graph.")
-    numbers[at[:, None] + np.arange(2 + f)] = np.column_stack([names, labels, cells])
-    first = np.append(0, np.cumsum(counts))[:-1]
-    of = carried[:, 0]
-    rank_of_edge = np.arange(len(carried)) - first[of]
-    at = (start + HEADER + np.diff(offset) * (2 + f))[of] + rank_of_edge * (3 + g)
-    ends = carried[:, 1:3] - offset[of][:, None]
-    numbers[at[:, None] + np.arange(3 + g)] = np.column_stack([ends, carried[:, 3:]])
+    carried[:, 1:3] -= offset[carried[:, :1]]
+    f, g = cells.shape[1], edge_cells.shape[1]
+    heads = np.tile(np.array([0, 0, f, g, int(directed), per_unit]), (len(counts), 1))
+    heads[:, 0], heads[:, 1] = np.diff(offset), counts
+    parts = (heads, np.column_stack([names, labels, cells]), carried[:, 1:])
+    sizes = [np.full(len(counts), HEADER), np.diff(offset) * (2 + f), counts * (3 + g)]
+    lengths = np.sum(sizes, axis=0)
+    numbers, start = np.empty(int(lengths.sum()), dtype=np.int64), np.cumsum(lengths) - lengths
+    for part, size in zip(parts, sizes, strict=True):
+        numbers[spans(start, size)] = part.ravel()
+        start = start + size
     return rows_of(numbers, lengths)
 
 

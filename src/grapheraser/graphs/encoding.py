@@ -158,3 +158,10 @@ def rows_of(numbers: NDArray[np.int64], lengths: NDArray[np.int64]) -> sp.csr_ar
     columns = np.arange(len(numbers)) - np.repeat(pointers[:-1], lengths)
     stored = np.where(numbers < 0, -2 * numbers, 2 * numbers + 1).astype(np.float32)
     return sp.csr_array((stored, columns, pointers), shape=(len(lengths), WIDTH))
+
+
+def spans(starts: Ids, counts: Ids) -> Ids:
+    """Return whole numbers from each start on, so many each, one after the other."""
+    before = np.cumsum(counts) - counts
+    found: Ids = np.repeat(starts - before, counts) + np.arange(int(counts.sum()))
+    return found

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from grapheraser.graph import Graph
-from grapheraser.graphs.encoding import HEADER, numbers_of
+from grapheraser.graphs.encoding import HEADER, numbers_of, spans
 from grapheraser.kernels.paged import feature_rows
 
 # Columns for labels of nodes, degrees and labels of edges.
@@ -89,10 +89,3 @@ def width_of(graph: Graph) -> int:
     """Return how many columns a node has in the graphs of a collection."""
     _, _, values = feature_rows(graph.table, graph.places(graph.ids[:1]))
     return LABELS + DEGREES + KINDS + int(numbers_of(values[2:3])[0])
-
-
-def spans(starts: Ids, counts: Ids) -> Ids:
-    """Return whole numbers from each start on, so many each, one after the other."""
-    before = np.cumsum(counts) - counts
-    found: Ids = np.repeat(starts - before, counts) + np.arange(int(counts.sum()))
-    return found
