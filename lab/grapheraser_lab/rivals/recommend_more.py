@@ -23,7 +23,7 @@ import grapheraser as ge
 from grapheraser.environment import versions
 from grapheraser.recommendation.metrics import recommendation_score
 from grapheraser_lab.figures.tables import markdown_table
-from grapheraser_lab.rivals.recommend import _divided, _lies_in, _movielens, held_out
+from grapheraser_lab.rivals.recommend import _divided, _lies_in, _movielens, held_out, split_of
 from grapheraser_lab.rivals.recommend import _score as _score_of
 from grapheraser_lab.rivals.recommenders import RIVALS, Fitted
 
@@ -41,6 +41,8 @@ _TRAINED: dict[str, dict[str, float]] = {
     "als": {"factors": 64, "regularization": 0.05, "alpha": 5.0},
     "bpr": {"rate": 0.01, "regularization": 0.01},
     "lightfm": {"rate": 0.02, "epochs": 100},
+    "bpr-mf": {"decay": 0.01, "epochs": 380},
+    "lightgcn": {"decay": 0.001, "epochs": 700},
 }
 _WEIGHTS = (0.0, 0.02, 0.05, 0.1, 0.2, 0.4, 0.8, 1.6)
 
@@ -150,7 +152,7 @@ def _score(
 
 
 def members(
-    models: Iterable[str] = ("als", "bpr", "lightfm"),
+    models: Iterable[str] = ("als", "bpr", "lightfm", "bpr-mf", "lightgcn"),
     *,
     shards: int = 10,
     progress: Callable[[str], None] = lambda text: None,
@@ -162,7 +164,7 @@ def members(
         shards: of users, beside all of them together.
         progress: told how far it is.
     """
-    train, test = _divided(_movielens()[:, :2])
+    train, test = split_of("ml-100k")
     part, held = held_out(train)
     ours = _ours(part), _ours(train)
     cells = [{"member": "none", "shards": 0, **_top_score(ours[1], train, test)}]

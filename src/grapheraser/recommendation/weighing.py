@@ -158,14 +158,16 @@ def strength(table: Table, place: int, entry: int, scale: float) -> float:
 
 @compiled
 def profile_of(
-    table: Table, place: int, but: int, scale: float
+    table: Table, place: int, but: Ids, scale: float
 ) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
-    """Return the items of the user at a place, but for one (an id, or -1), and how strong each."""
+    """Return the items of the user at a place, but for some, and how strong each is."""
     degree, first, count = degree_at(table, place), first_edge(table, place), 0
     items, strengths = np.empty(degree, dtype=np.int64), np.empty(degree)
     for e in range(degree):
-        item = neighbour(first, e)
-        if item != but:
+        item, kept = neighbour(first, e), True
+        for other in but:
+            kept &= item != other
+        if kept:
             items[count], strengths[count] = item, strength(table, place, e, scale)
             count += 1
     return items[:count].copy(), strengths[:count].copy()

@@ -94,7 +94,8 @@ def test_features_lead_to_items_that_nobody_has(monkeypatch: pytest.MonkeyPatch)
 
 
 def test_members_that_repeat_ours_add_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(recommend_more, "_movielens", lambda: np.stack(TRAIN.nonzero(), axis=1))
+    parts = recommend._divided(np.stack(TRAIN.nonzero(), axis=1))
+    monkeypatch.setattr(recommend_more, "split_of", lambda name: parts)
     monkeypatch.setattr(recommend_more, "_TRAINED", {"popular": {}})
     report = recommend_more.members(["popular"], shards=3)
     assert [cell["shards"] for cell in report["cells"]] == [0, 1, 3]
