@@ -88,6 +88,7 @@ TABLES: tuple[tuple[str, str, str, Callable[[Any], str]], ...] = (
     ("links.md", "links", "links", links.markdown),
     ("context.md", "public", "public", public.markdown),
     ("arena.md", "arena", "arena", arena.markdown),
+    ("arena.md", "arena-stream", "arena-stream", arena.markdown),
     ("peers.md", "peers", "peers", peers.leaderboard),
     ("peers.md", "peers-small", "peers", peers.small_board),
     ("peers.md", "peers-adversarial", "peers", peers.adversarial),

@@ -40,6 +40,28 @@ class Lying(Counting):
         del request
 
 
+class Known:
+    """Answers whether a pair is an edge, and forgets edges."""
+
+    task = "links"
+
+    def fit(self, graph: ge.Graph) -> None:
+        self.graph = graph
+
+    def unlearn(self, request: Any) -> None:
+        self.graph = self.graph.without(request)
+
+    def predict_proba(self, pairs: Any) -> Any:
+        return self.graph.has_edges(pairs).astype(float)
+
+
+class Keeping(Known):
+    """Answers as if nothing had been forgotten."""
+
+    def unlearn(self, request: Any) -> None:
+        del request
+
+
 def _run(out: Path, *words: str) -> Any:
     sizes = ("--seeds", "1", "--workers", "0", "--stream", "6", "--attacked", "8")
     done = run("arena", "run", *words, "--datasets", "demo", *sizes, "--out", out, "--json")
@@ -59,10 +81,19 @@ def test_a_method_of_ones_own_ends_in_a_page(tmp_path: Path) -> None:
     assert {file.name for file in tmp_path.iterdir()} >= {"index.html", "table.md", "cells.csv"}
 
 
+def test_shadow_models_tell_edges_that_were_kept_and_not_those_that_were_forgotten(
+    tmp_path: Path,
+) -> None:
+    kept, gone = (f"{__name__}:{name}" for name in ("Keeping", "Known"))
+    found = _run(tmp_path, kept, gone, "--requests", "edges", "--questions", "members")
+    assert {one["method"]: one["auc"] for one in found["results"]} == {kept: 1.0, gone: 0.5}
+
+
 @pytest.mark.long
-def test_the_method_of_the_documentation_goes_through(tmp_path: Path) -> None:
+@pytest.mark.parametrize("module", ["fine_tuning", "fine_tuning_links"])
+def test_methods_of_the_documentation_go_through(module: str, tmp_path: Path) -> None:
     pytest.importorskip("torch_geometric", reason="needs PyG")
-    found = _run(tmp_path, "examples.fine_tuning:FineTuning", "--questions", "utility")
+    found = _run(tmp_path, f"examples.{module}:FineTuning", "--questions", "utility")
     (one,) = found["results"]
     assert one["before"] > 0.5
     assert not one["same"]

@@ -4,7 +4,7 @@
   requests, timed.
 - ``arena-stream``: one request after the other; how far the model has drifted from a fresh fit.
 - ``arena-versions``: whoever sees answers before and after looks for what went.
-- ``arena-members``: whoever sees one version, and trains shadow models, looks for who was in it.
+- ``arena-members``: whoever sees one version, and trains shadow models, looks for what was in it.
 - ``arena-edges``: edges that were planted between classes are forgotten (the test that GIF's
   authors use), and forgotten edges are looked for by how alike the answers at both ends are (the
   idea of TrendAttack), beside how well that finds them where everything was retrained.
@@ -25,7 +25,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from grapheraser.audit.statistics import auc
-from grapheraser.graph import AddEdges, Edges, Nodes
+from grapheraser.graph import AddEdges, Edges
 from grapheraser.seeding import generator
 from grapheraser_lab.arena.methods import (
     Rival,
@@ -144,10 +144,11 @@ def versions(config: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def members(config: Mapping[str, Any]) -> dict[str, Any]:
-    """Tell forgotten nodes from those that were never there, by one version: an AUC.
+    """Tell what was forgotten from what was never there, by one version: an AUC.
 
-    Of both, the attacker knows neighbours and label, and asks about the neighbours. What tells a
-    member is learned on shadow models, fitted on other splits, that have forgotten nobody.
+    Of both, the attacker knows where they were, and asks about what is left there: neighbours of a
+    node whose label is known, pairs of them, the ends of an edge. What tells a member is learned on
+    shadow models, fitted on other splits, that have forgotten nothing.
     """
     from sklearn.linear_model import LogisticRegression
 
@@ -160,28 +161,23 @@ def members(config: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _looks(config: Mapping[str, Any], *, forget: bool) -> tuple[Answers, NDArray[np.bool_]]:
-    """Return what neighbours of members and of others are answered, and who was a member."""
-    world, seed = _world(config), int(config["seed"])
-    order = np.array(world.order("nodes", seed))
+    """Return what is answered around members and around others, and who was a member."""
+    full, kind = _world(config), config["requests"]
+    order = full.order(kind, int(config["seed"]))
     size = min(int(config["count"]), len(order) // 10)
-    inside, outside = order[:size], order[size : 2 * size]
-    full = world.graph
-    world = world.without(Nodes(outside))
-    method = _fitted(config, world)
+    candidates = order[: 2 * size]
+    inside, outside = (full.request(kind, some) for some in (order[:size], order[size : 2 * size]))
+    method = _fitted(config, full.without(outside))
     if forget:
-        method.unlearn(Nodes(inside))
+        method.unlearn(inside)
+    left = full.without(full.request(kind, candidates))
     rows, member = [], []
-    left = full.without(Nodes(np.concatenate([inside, outside])))
-    for node in np.concatenate([inside, outside]).tolist():
-        near = full.neighbours(node)
-        near = near[left.contains(near)]
-        if len(near) == 0:
-            continue
-        answers = method.predict_proba(near)
-        own = answers[:, int(full.labels([node])[0])]
-        entropy = -(answers * np.log(answers + 1e-9)).sum(axis=1)
-        rows.append([own.mean(), own.max(), answers.max(axis=1).mean(), entropy.mean()])
-        member.append(node in inside)
+    for at, item in enumerate(candidates):
+        near = full.around(kind, item)
+        near = near[left.left(near)]
+        if len(near):
+            rows.append(full.shown(np.asarray(method.predict_proba(near)), item))
+            member.append(at < size)
     return np.array(rows), np.array(member)
 
 

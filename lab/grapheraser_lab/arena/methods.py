@@ -14,7 +14,6 @@ import inspect
 import os
 import sys
 from collections.abc import Callable, Mapping
-from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -58,8 +57,7 @@ class FineTuned(Trained):
         """See `Trained`."""
         parts = learned_from.inputs, self.graph.num_classes, self.seed, self.everybody
         weights = train(*parts, epochs=_EPOCHS, start=self.weights)
-        new = replace(self, graph=view.graph, view=view, learned_from=learned_from)
-        return replace(new, weights=weights)
+        return self.moved(view, learned_from, weights=weights)
 
 
 _RIVALS = {name: method for name, method in METHODS.items() if name not in (DEFAULT, CLOSED)} | {

@@ -24,9 +24,10 @@ _NOTES = (
     "recall@20 (recommendation); ± is the standard error over seeds. Distance is half the mean L1 "
     "between the answers of the model that forgot a share at once and those of one that was fitted "
     "on what is left; for probabilities the total variation. Same bits: of all answers, and of all "
-    "that was learned where the method shows it. A request: processor time, median of single ones.",
+    "that was learned where the method shows it. A request: processor time, median of single ones. "
+    "Drift: the distance after a stream of so many single requests.",
     "Attacks are AUCs, .5 is a guess: versions, what went, seen from before and after; members, "
-    "who was in, from one version and shadow models; edges found again, in brackets where all was "
+    "what was in, from one version and shadow models; edges found again, in brackets where all was "
     "retrained. Planted: the score with planted edges, after they were forgotten, and without.",
 )
 _Values = Sequence[Mapping[str, Any]]
@@ -51,6 +52,7 @@ def _mean(values: _Values, key: str, digits: int = 3) -> str:
 
 
 def _same(values: _Values) -> str:
+    values = [look for value in values for look in value.get("points", [value])]
     if not values:
         return ""
     count, claims = sum(value["same"] for value in values), any(v["claims_exact"] for v in values)
@@ -64,7 +66,7 @@ def _time(values: _Values) -> str:
 
 def _last(values: _Values) -> str:
     ends = [value["points"][-1] for value in values if value["points"]]
-    return f"{_mean(ends, 'apart')} after {values[0]['forgotten']}" if ends else ""
+    return f"{_mean(ends, 'apart', 4)} after {values[0]['forgotten']:,}" if ends else ""
 
 
 def _memory(values: _Values) -> str:
@@ -76,7 +78,7 @@ def _both(values: _Values, one: str, other: str) -> str:
     return f"{_mean(values, one, 2)} ({_mean(values, other, 2)})" if values else ""
 
 
-# By name of the column: the kind of cells, and what they say.
+# By name of the column: the kind of cells, and what they say; streams tell bits and times as well.
 _COLUMNS: dict[str, tuple[str, Callable[[_Values], str]]] = {
     "before": ("utility", lambda v: _mean(v, "before")),
     "after": ("utility", lambda v: _mean(v, "after")),
@@ -87,6 +89,7 @@ _COLUMNS: dict[str, tuple[str, Callable[[_Values], str]]] = {
     "a request": ("utility", _time),
     "memory": ("utility", _memory),
     "drift": ("stream", _last),
+    "at its end": ("stream", lambda v: _mean([one["points"][-1] for one in v], "after")),
     "versions": ("versions", lambda v: _mean(v, "auc", 2)),
     "members": ("members", lambda v: _mean(v, "auc", 2)),
     "edges found": ("edges", lambda v: _both(v, "recovery", "recovery_retrained")),
@@ -97,6 +100,9 @@ _COLUMNS: dict[str, tuple[str, Callable[[_Values], str]]] = {
 }
 
 
+_OF_STREAMS = ("same bits", "a request")
+
+
 def table(results: Sequence[Mapping[str, Any]]) -> Table:
     """Return one row for each method, data set and kind of request."""
     groups: dict[tuple[str, str, str], dict[str, list[Mapping[str, Any]]]] = {}
@@ -105,8 +111,11 @@ def table(results: Sequence[Mapping[str, Any]]) -> Table:
         groups.setdefault(row, {}).setdefault(one["kind"].removeprefix("arena-"), []).append(one)
     rows = [
         (
-            *(method, dataset, kind, _published(method, dataset)),
-            *(say(found.get(of, [])) for of, say in _COLUMNS.values()),
+            *(method, dataset, kind, _published(method, dataset) if "utility" in found else ""),
+            *(
+                say(found.get(of) or (found.get("stream", []) if name in _OF_STREAMS else []))
+                for name, (of, say) in _COLUMNS.items()
+            ),
         )
         for (dataset, kind, method), found in sorted(groups.items())
     ]

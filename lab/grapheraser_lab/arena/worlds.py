@@ -77,6 +77,12 @@ class World:
             return np.asarray(self.graph.neighbours(item))
         return np.atleast_1d(np.array(item, dtype=np.int64))
 
+    def shown(self, answers: NDArray[Any], item: Any) -> list[float]:
+        """Return what an attacker makes of the answers around a node: how sure, and of what."""
+        own = answers[:, int(self.graph.labels([item])[0])]
+        entropy = -(answers * np.log(answers + 1e-9)).sum(axis=1)
+        return [own.mean(), own.max(), answers.max(axis=1).mean(), entropy.mean()]
+
     def alike(self, method: Any, pairs: Ids) -> NDArray[Any]:
         """Return how much a method's answers speak for an edge between the nodes of each pair."""
         ids, at = np.unique(pairs, return_inverse=True)
@@ -120,6 +126,10 @@ class LinksWorld(World):
         near = self.graph.neighbours(item)
         ends = np.full(len(near), item) if kind == FEATURES else np.roll(near, 1)
         return np.stack([near, ends], axis=1)[near != ends]
+
+    def shown(self, answers: NDArray[Any], item: Any) -> list[float]:
+        """See `World`; answers about pairs."""
+        return [answers.mean(), answers.min(), answers.max()]
 
     def alike(self, method: Any, pairs: Ids) -> NDArray[Any]:
         """See `World`."""

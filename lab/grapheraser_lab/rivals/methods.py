@@ -11,7 +11,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Any, Protocol, cast
+from typing import Any, Protocol, Self, cast
 
 import numpy as np
 import torch
@@ -111,6 +111,10 @@ class Trained(ABC):
     def changed(self, request: Request, view: View, learned_from: View) -> Trained:
         """This model with what is left in place of what it has."""
 
+    def moved(self, view: View, learned_from: View, **more: Any) -> Self:
+        """This model where so much is left."""
+        return replace(self, graph=view.graph, view=view, learned_from=learned_from, **more)
+
     def retrained(self) -> Trained:
         inputs, classes = self.learned_from.inputs, self.graph.num_classes
         weights = train(inputs, classes, self.seed, self.everybody)
@@ -128,15 +132,14 @@ class Retrained(Trained):
     """Trained from scratch on what is left."""
 
     def changed(self, request: Request, view: View, learned_from: View) -> Trained:
-        new = replace(self, graph=view.graph, view=view, learned_from=learned_from)
-        return new.retrained()
+        return self.moved(view, learned_from).retrained()
 
 
 class Unchanged(Trained):
     """The data leave the graph, and nothing happens to what was learned from them."""
 
     def changed(self, request: Request, view: View, learned_from: View) -> Trained:
-        return replace(self, graph=view.graph, view=view, learned_from=learned_from)
+        return self.moved(view, learned_from)
 
 
 @dataclass(frozen=True, eq=False)
@@ -148,8 +151,7 @@ class Influence(Trained):
     def changed(self, request: Request, view: View, learned_from: View) -> Trained:
         before, after = self.learned_from.inputs, learned_from.inputs
         weights = updated(self.weights, before, after, self.settings)
-        new = replace(self, graph=view.graph, view=view, learned_from=learned_from)
-        return replace(new, weights=weights)
+        return self.moved(view, learned_from, weights=weights)
 
 
 @dataclass(frozen=True, eq=False)
@@ -204,8 +206,7 @@ class Deletion(Trained):
             self.settings,
             generator(self.seed, "peers", "gnndelete", self.graph.num_nodes, self.graph.num_edges),
         )
-        new = replace(self, graph=view.graph, view=view, learned_from=learned_from)
-        return replace(new, operators=operators)
+        return self.moved(view, learned_from, operators=operators)
 
     def answers(self, view: View, nodes: Ids) -> Posteriors:
         operators = self.operators or Operators.identity(self.weights)
@@ -227,8 +228,7 @@ class Mutual(Trained):
             derive(self.seed, "peers", "megu", self.graph.num_nodes, self.graph.num_edges) >> 1
         )
         weights = evolved(self.weights, before.graph, request, self.settings, draws)
-        new = replace(self, graph=view.graph, view=view, learned_from=learned_from)
-        return replace(new, weights=weights, told=(before.inputs.ids, known))
+        return self.moved(view, learned_from, weights=weights, told=(before.inputs.ids, known))
 
     def answers(self, view: View, nodes: Ids) -> Posteriors:
         if self.told is None:
