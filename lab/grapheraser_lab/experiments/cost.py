@@ -9,17 +9,18 @@ import numpy as np
 
 from grapheraser.reports.tables import Entry, Table
 from grapheraser.reports.wording import duration, three_figures
-from grapheraser_lab.experiments.partition_cost import seconds_of
+from grapheraser_lab.experiments.partition_cost import partition_groups, seconds_of
 from grapheraser_lab.figures.bars import Bars, draw_bars
 from grapheraser_lab.framework import published as paper
 from grapheraser_lab.framework.cell import Cell, Results
 from grapheraser_lab.framework.experiment import SWEEP_RUNS, Summary, experiment
-from grapheraser_lab.framework.means import Mean, heights, spreads
+from grapheraser_lab.framework.f1_curves import bars_of
+from grapheraser_lab.framework.means import Mean
 from grapheraser_lab.framework.noise import all_of, paired
 from grapheraser_lab.framework.options import Options
 from grapheraser_lab.framework.resolve import named, shown
 from grapheraser_lab.framework.rules import MOST, Case, Finding, rule
-from grapheraser_lab.framework.shared_cells import SCRATCH, measured, partition_cell, requests_cell
+from grapheraser_lab.framework.shared_cells import SCRATCH, measured, requests_cell
 
 METHODS = ("random", "blpa", "bekm")
 COLUMNS = ("predict-scratch", "predict-shards", "learn")
@@ -42,8 +43,7 @@ def partition_costs_more(found: Mapping[Pair, Mean]) -> Finding:
     for d in dict.fromkeys(key[0] for key in found):
         if all((d, m) in found for m in METHODS):
             gaps = [paired(found[d, m], found[d, "random"]) for m in ("blpa", "bekm")]
-            answers = [True if g.low > 0 else False if g.high < 0 else None for g in gaps]
-            cases.append(Case(shown(d), all_of(answers)))
+            cases.append(Case(shown(d), all_of(gap.positive for gap in gaps)))
     most = max((mean.mean for mean in found.values()), default=0.0)
     return Finding(cases, f"At most {duration(most)} here.")
 
@@ -108,13 +108,7 @@ def _methods(options: Options) -> tuple[str, ...]:
 
 
 def _partition_cells(options: Options) -> dict[Pair, list[Cell]]:
-    return {
-        (dataset, method): [
-            partition_cell(options, dataset, method, run) for run in range(options.runs)
-        ]
-        for dataset in options.datasets
-        for method in _methods(options)
-    }
+    return partition_groups(options, _methods(options))
 
 
 def _shards(options: Options) -> str:
@@ -233,18 +227,13 @@ def _table(options: Options, found: Mapping[Pair, float]) -> Table:
 
 
 def _figure(options: Options, partitions: Mapping[Pair, Mean], found: Mapping[Pair, float]) -> Any:
-    groups = [shown(dataset) for dataset in options.datasets]
-
     def told(columns: Mapping[str, str]) -> dict[str, list[float | None]]:
-        lines = {
+        return {
             name: [paper.SECONDS.get((d, column)) for d in options.datasets]
             for name, column in columns.items()
         }
-        return {name: line for name, line in lines.items() if any(line)}
 
-    first = {
-        shown(m): [partitions.get((d, m)) for d in options.datasets] for m in _methods(options)
-    }
+    first = {shown(m): m for m in _methods(options)}
     second = {
         "scratch predicts": "predict-scratch",
         f"{_shards(options)} predicts": "predict-shards",
@@ -252,16 +241,15 @@ def _figure(options: Options, partitions: Mapping[Pair, Mean], found: Mapping[Pa
     }
     return draw_bars(
         [
-            Bars(
+            bars_of(
                 "partitioning the graph",
-                groups,
-                {name: heights(line) for name, line in first.items()},
-                {name: spreads(line) for name, line in first.items()},
-                told({shown(m): m for m in _methods(options)}),
+                options.datasets,
+                {n: [partitions.get((d, m)) for d in options.datasets] for n, m in first.items()},
+                told(first),
             ),
             Bars(
                 "predicting and learning",
-                groups,
+                [shown(dataset) for dataset in options.datasets],
                 {n: [found.get((d, c)) for d in options.datasets] for n, c in second.items()},
                 paper=told(second),
             ),

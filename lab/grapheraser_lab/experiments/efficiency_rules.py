@@ -52,8 +52,7 @@ def _told(found: Times) -> str:
 
 def _at_least(one: Mean, other: Mean, times: float) -> Answer:
     """Tell whether one takes so many times as long as the other."""
-    gap = paired(one, scaled(other, times))
-    return True if gap.low > 0 else False if gap.high < 0 else None
+    return paired(one, scaled(other, times)).positive
 
 
 @rule(

@@ -8,11 +8,12 @@ from typing import Any
 from grapheraser.reports.tables import Entry, Table
 from grapheraser_lab.experiments import utility
 from grapheraser_lab.experiments.utility import as_read
-from grapheraser_lab.figures.bars import Bars, draw_bars
+from grapheraser_lab.figures.bars import draw_bars
 from grapheraser_lab.framework import published as paper
 from grapheraser_lab.framework.cell import Cell, Results
 from grapheraser_lab.framework.experiment import Summary, experiment
-from grapheraser_lab.framework.means import Mean, entry, heights, run_rows, spreads
+from grapheraser_lab.framework.f1_curves import bars_of
+from grapheraser_lab.framework.means import Mean, entry, heights, run_rows
 from grapheraser_lab.framework.noise import Difference, paired
 from grapheraser_lab.framework.options import Options
 from grapheraser_lab.framework.resolve import named, shown
@@ -178,8 +179,8 @@ def _models(options: Options) -> tuple[str, ...]:
 
 def _groups(options: Options) -> dict[tuple[str, str], list[Cell]]:
     return {
-        (dataset, model): utility_cells(options, dataset, model, SCRATCH)
-        for dataset in options.datasets
+        (d, model): utility_cells(options, d, model, SCRATCH)
+        for d in options.datasets
         for model in _models(options)
     }
 
@@ -204,23 +205,13 @@ def summarise_mlp(options: Options, results: Results) -> Summary:
     ]
     header = ("model", *(shown(dataset) for dataset in options.datasets))
     table = Table("Micro F1 from scratch", header, tuple(table_rows), "▲ and ▼ as in utility.")
-    got = {m: [found.get((d, m)) for d in options.datasets] for m in _models(options)}
-    told = {m: [paper.MLP.get((d, m)) for d in options.datasets] for m in _models(options)}
+    names = {shown(m): [(d, m) for d in options.datasets] for m in _models(options)}
+    got = {name: [found.get(key) for key in keys] for name, keys in names.items()}
+    told = {name: heights(paper.MLP.get(key) for key in keys) for name, keys in names.items()}
+    bars = bars_of("training from scratch", options.datasets, got, told)
     return Summary(
         run_rows(found, ("dataset", "model")),
         [table],
         [*mlp_below(found), *mlp_adequate(found)],
-        lambda: draw_bars(
-            [
-                Bars(
-                    "training from scratch",
-                    [shown(dataset) for dataset in options.datasets],
-                    {shown(m): heights(line) for m, line in got.items()},
-                    {shown(m): spreads(line) for m, line in got.items()},
-                    {shown(m): heights(line) for m, line in told.items() if any(line)},
-                )
-            ],
-            "micro F1",
-            limits=(0, 1),
-        ),
+        lambda: draw_bars([bars], "micro F1", limits=(0, 1)),
     )

@@ -89,7 +89,7 @@ def summarise(options: Options, results: Results) -> Summary:
         f1 = f1_means(results, groups, text)
         found: dict[tuple[str, str], Mean] = {}
         for key, group in groups.items():
-            values = {int(c["seed"]): v for c in group if (v := results.value(c)) is not None}
+            values = results.by_run(group)
             values = {run: v for run, v in values.items() if text in v["importance"]}
             r = mean_of(
                 {run: pearson(v["shard_f1"], v["importance"][text]) for run, v in values.items()},
@@ -228,7 +228,7 @@ def summarise_tsne(options: Options, results: Results) -> Summary:
     panels, found = [], {}
     name, text = _solver(options)
     for key, group in _tsne_groups(options).items():
-        values = {int(c["seed"]): v for c in group if (v := results.value(c)) is not None}
+        values = results.by_run(group)
         known = {run: v for run, v in values.items() if text in v["importance"]}
         r = mean_of({run: _near(v, text) for run, v in known.items()})
         if r is not None:

@@ -6,10 +6,11 @@ from collections.abc import Mapping
 from typing import Any
 
 from grapheraser.reports.tables import Table
-from grapheraser_lab.figures.bars import Bars, draw_bars
+from grapheraser_lab.figures.bars import draw_bars
 from grapheraser_lab.framework.cell import Cell, Results
 from grapheraser_lab.framework.experiment import SWEEP_RUNS, Summary, experiment
-from grapheraser_lab.framework.means import Mean, heights, mean_of, spreads
+from grapheraser_lab.framework.f1_curves import bars_of, upper
+from grapheraser_lab.framework.means import Mean, mean_of
 from grapheraser_lab.framework.noise import paired
 from grapheraser_lab.framework.options import Options
 from grapheraser_lab.framework.resolve import named, shown
@@ -80,7 +81,7 @@ def summarise(options: Options, results: Results) -> Summary:
     rows: list[dict[str, Any]] = []
     lines = []
     for key, group in _groups(options).items():
-        values = {int(c["seed"]): v for c in group if (v := results.value(c)) is not None}
+        values = results.by_run(group)
         if not values:
             continue
         tested = next(iter(values.values()))["test_nodes"]
@@ -118,12 +119,5 @@ def _figure(options: Options, found: Mapping[Key, Mean]) -> Any:
             name: [found.get((dataset, m, options.readings(m)[-1], stage)) for m in options.models]
             for stage, name in STAGES.items()
         }
-        panels.append(
-            Bars(
-                shown(dataset),
-                [shown(m).upper() for m in options.models],
-                {name: heights(line) for name, line in lines.items()},
-                {name: spreads(line) for name, line in lines.items()},
-            )
-        )
+        panels.append(bars_of(shown(dataset), upper(options.models), lines))
     return draw_bars(panels, "micro F1", limits=(0, 1))

@@ -9,12 +9,13 @@ import numpy as np
 
 from grapheraser.reports.tables import Entry, Table
 from grapheraser.reports.wording import duration, three_figures
-from grapheraser_lab.figures.bars import Bars, draw_bars
+from grapheraser_lab.figures.bars import draw_bars
 from grapheraser_lab.figures.curves import Curves, draw_curves
 from grapheraser_lab.framework import published as paper
 from grapheraser_lab.framework.cell import Cell, Results
 from grapheraser_lab.framework.experiment import SWEEP_RUNS, Summary, experiment, no_models
-from grapheraser_lab.framework.means import Mean, heights, mean_of, spreads
+from grapheraser_lab.framework.f1_curves import bars_of
+from grapheraser_lab.framework.means import Mean, mean_of
 from grapheraser_lab.framework.noise import paired, spread_of
 from grapheraser_lab.framework.options import Options
 from grapheraser_lab.framework.resolve import named, shown
@@ -36,7 +37,7 @@ def _slower(found: Seconds, slow: str, fast: str, times: float = 1.0) -> Finding
         if one is None or other is None:
             continue
         gap = paired(one, scaled(other, times))
-        cases.append(Case(shown(d), True if gap.low > 0 else False if gap.high < 0 else None))
+        cases.append(Case(shown(d), gap.positive))
         published = paper.SECONDS.get((d, slow)), paper.SECONDS.get((d, fast))
         words = f"{shown(d)} {three_figures(one.mean / other.mean)}x"
         if published[0] is not None and published[1] is not None:
@@ -83,8 +84,7 @@ def hungarian_slower(found: Assigned) -> Finding:
         gap = paired(munkres, scaled(greedy, MUCH_HIGHER))
         told.append(f"{n} nodes {three_figures(munkres.mean / greedy.mean)}x")
         if n >= SIZES[1]:
-            answer = True if gap.low > 0 else False if gap.high < 0 else None
-            cases.append(Case(f"{n} nodes", answer))
+            cases.append(Case(f"{n} nodes", gap.positive))
     return Finding(cases, f"Times as long: {', '.join(told)}.")
 
 
@@ -126,7 +126,7 @@ def _assignment_cells(options: Options) -> dict[int, list[Cell]]:
 def _assigned(options: Options, results: Results) -> dict[int, tuple[Mean, Mean]]:
     found = {}
     for n, cells in _assignment_cells(options).items():
-        values = {int(c["seed"]): v for c in cells if (v := results.value(c)) is not None}
+        values = results.by_run(cells)
         pair = [
             mean_of({r: v[f"{w}_seconds"] for r, v in values.items()})
             for w in ("greedy", "munkres")
@@ -153,9 +153,10 @@ def methods(options: Options) -> tuple[str, ...]:
     return tuple(dict.fromkeys((*METHODS, *options.partitions)))
 
 
-def _groups(
+def partition_groups(
     options: Options, among: Sequence[str] | None = None
 ) -> dict[tuple[str, str], list[Cell]]:
+    """The cells of each data set and method, one for each run."""
     return {
         (dataset, method): [
             partition_cell(options, dataset, method, run) for run in range(options.runs)
@@ -171,12 +172,10 @@ def seconds_of(
     """Seconds of each partition, mean over the runs; with its embedding where that is wanted."""
     found = {}
     for key, group in groups.items():
-        values = {int(cell["seed"]): results.value(cell) for cell in group}
         mean = mean_of(
             {
                 run: value["seconds"] + (value["embedding_seconds"] if embedding else 0.0)
-                for run, value in values.items()
-                if value is not None
+                for run, value in results.by_run(group).items()
             }
         )
         if mean is not None:
@@ -189,21 +188,21 @@ def seconds_of(
     "Time of the partition methods",
     "table:baseline_efficiency",
     "all five data sets 3 min a run; one process",
-    _groups,
+    partition_groups,
     _assignment_cells,
     models=no_models,
     most_runs=SWEEP_RUNS,
 )
 def summarise(options: Options, results: Results) -> Summary:
     """Seconds beside the paper's, and the share of edges that stay inside shards."""
-    groups = _groups(options)
+    groups = partition_groups(options)
     found, assigned = seconds_of(results, groups), _assigned(options, results)
     runs: list[dict[str, Any]] = []
     kept: dict[tuple[str, str], Mean] = {}
     for (dataset, method), group in groups.items():
-        known = [(int(c["seed"]), value) for c in group if (value := results.value(c)) is not None]
-        runs += [_row(dataset, method, run, value) for run, value in known]
-        inside = mean_of({run: value["edges_kept"] for run, value in known})
+        known = results.by_run(group)
+        runs += [_row(dataset, method, run, value) for run, value in known.items()]
+        inside = mean_of({run: value["edges_kept"] for run, value in known.items()})
         if inside is not None:
             kept[dataset, method] = inside
     table = Table(
@@ -263,14 +262,9 @@ def _entry(found: Seconds, kept: Mapping[tuple[str, str], Mean], key: tuple[str,
 
 
 def _figure(options: Options, found: Seconds) -> Any:
-    lines = {m: [found.get((d, m)) for d in options.datasets] for m in methods(options)}
-    panel = Bars(
-        "partitioning the graph",
-        [shown(dataset) for dataset in options.datasets],
-        {shown(m): heights(line) for m, line in lines.items()},
-        {shown(m): spreads(line) for m, line in lines.items()},
-        {m: [paper.SECONDS.get((d, m)) for d in options.datasets] for m in METHODS},
-    )
+    lines = {shown(m): [found.get((d, m)) for d in options.datasets] for m in methods(options)}
+    told = {m: [paper.SECONDS.get((d, m)) for d in options.datasets] for m in METHODS}
+    panel = bars_of("partitioning the graph", options.datasets, lines, told)
     return draw_bars([panel], "seconds", log=True)
 
 
@@ -301,7 +295,7 @@ def comes_to_rest(moved: Moved) -> Finding:
 
 
 def _iterative_groups(options: Options) -> dict[tuple[str, str], list[Cell]]:
-    return _groups(options, ITERATIVE)
+    return partition_groups(options, ITERATIVE)
 
 
 @experiment(
@@ -317,11 +311,10 @@ def summarise_convergence(options: Options, results: Results) -> Summary:
     """Share of moved nodes by iteration, and where it ends."""
     moved: dict[tuple[str, str], dict[int, list[float]]] = {}
     for key, group in _iterative_groups(options).items():
-        for cell in group:
-            value = results.value(cell)
-            if value is not None and value["moved"]:
+        for run, value in results.by_run(group).items():
+            if value["moved"]:
                 shares = [count / value["nodes"] for count in value["moved"]]
-                moved.setdefault(key, {})[int(cell["seed"])] = shares
+                moved.setdefault(key, {})[run] = shares
     rows: list[dict[str, Any]] = [
         {"dataset": shown(d), "method": m, "run": run, "iteration": i + 1, "moved": share}
         for (d, m), runs in moved.items()

@@ -16,7 +16,7 @@ from grapheraser_lab.framework.noise import all_of, paired
 from grapheraser_lab.framework.options import Options
 from grapheraser_lab.framework.resolve import named, shown
 from grapheraser_lab.framework.rules import Case, Claim, Finding, by_reading, rule
-from grapheraser_lab.framework.shared_cells import f1_means, utility_cells
+from grapheraser_lab.framework.shared_cells import f1_means, utility_groups
 
 SIMILAR = 0.02
 K_MEANS, OTHERS = ("bekm", "bekm-hungarian"), ("blpa", "blpa-lp", "metis")
@@ -114,11 +114,7 @@ def methods(options: Options) -> tuple[str, ...]:
 
 
 def _groups(options: Options) -> dict[Key, list[Cell]]:
-    return {
-        (dataset, model, method): utility_cells(options, dataset, model, method)
-        for dataset, model in options.pairs
-        for method in methods(options)
-    }
+    return utility_groups(options, methods(options))
 
 
 @experiment(

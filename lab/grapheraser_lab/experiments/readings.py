@@ -25,7 +25,7 @@ from grapheraser_lab.framework.experiment import Summary, experiment
 from grapheraser_lab.framework.means import Mean, signed
 from grapheraser_lab.framework.options import NO_DROPOUT, Options
 from grapheraser_lab.framework.resolve import shown
-from grapheraser_lab.framework.shared_cells import SCRATCH, f1_means, utility_cells
+from grapheraser_lab.framework.shared_cells import SCRATCH, f1_means, utility_cells, utility_groups
 
 # Each choice with its values by name; the first is the word of the text, or our first choice.
 CHOICES: dict[str, dict[str, str]] = {
@@ -190,11 +190,7 @@ def _literal(options: Options) -> Groups:
     if not any(_pairs(options, paper.DATASETS)):
         return {}
     other = Options(protocol="literal", runs=paper.RUNS, epochs=options.epochs)
-    return {
-        (d, m, p): utility_cells(other, d, m, p)
-        for d, m in other.pairs
-        for p in (SCRATCH, *other.main_partitions)
-    }
+    return utility_groups(other, (SCRATCH, *other.main_partitions))
 
 
 def _figures(results: Results, groups: Mapping[str, Groups], texts: Mapping[str, str]) -> Figures:

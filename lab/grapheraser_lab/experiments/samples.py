@@ -19,7 +19,7 @@ from grapheraser_lab.framework.shared_cells import (
     SAMPLES,
     f1_means,
     sample_texts,
-    utility_cells,
+    utility_groups,
 )
 
 COMPARABLE = 0.02
@@ -66,11 +66,7 @@ def _partitions(options: Options) -> tuple[str, ...]:
 
 
 def _groups(options: Options) -> dict[tuple[str, str, str], list[Cell]]:
-    return {
-        (dataset, model, partition): utility_cells(options, dataset, model, partition)
-        for dataset, model in options.pairs
-        for partition in _partitions(options)
-    }
+    return utility_groups(options, _partitions(options))
 
 
 @experiment(

@@ -18,7 +18,7 @@ from grapheraser_lab.framework.experiment import SWEEP_RUNS, Summary, experiment
 from grapheraser_lab.framework.means import LEAST, Mean, entry, run_rows
 from grapheraser_lab.framework.options import FREE, Options
 from grapheraser_lab.framework.resolve import shown
-from grapheraser_lab.framework.shared_cells import SCRATCH, f1_means, utility_cells
+from grapheraser_lab.framework.shared_cells import SCRATCH, f1_means, utility_cells, utility_groups
 
 PRESET = "preset"
 PARTITIONS = (SCRATCH, "random", "blpa", FREE)
@@ -78,13 +78,7 @@ def _groups(options: Options) -> dict[Key, list[Cell]]:
 
 def _step_groups(options: Options) -> dict[tuple[str, str, str], list[Cell]]:
     texts = ["mean", options.chosen, *STEPS.values()]
-    return {
-        (dataset, model, partition): utility_cells(
-            options, dataset, model, partition, aggregations=texts
-        )
-        for dataset, model in options.pairs
-        for partition in PARTITIONS[1:]
-    }
+    return utility_groups(options, PARTITIONS[1:], aggregations=texts)
 
 
 @experiment(

@@ -50,9 +50,8 @@ def time_falls(times: Line) -> Finding:
     cases = []
     for line in lines_of(times):
         for (k, before), (more, after) in pairwise(along(times, *line)):
-            gap = paired(before, after)
-            answer = True if gap.low > 0 else False if gap.high < 0 else None
-            cases.append(Case(f"{named(*line)} {k:g} to {more:g}", answer))
+            fall = paired(before, after).positive
+            cases.append(Case(f"{named(*line)} {k:g} to {more:g}", fall))
     return Finding(cases, "The table has every time.")
 
 

@@ -29,7 +29,7 @@ from grapheraser_lab.framework.rules import (
     compared,
     rule,
 )
-from grapheraser_lab.framework.shared_cells import SCRATCH, f1_means, utility_cells
+from grapheraser_lab.framework.shared_cells import SCRATCH, f1_means, utility_groups
 
 Key = tuple[str, str, str, str]
 MARKS = (
@@ -41,11 +41,7 @@ MARKS = (
 
 def groups(options: Options) -> dict[tuple[str, str, str], list[Cell]]:
     """The cells of every data set, model and partition."""
-    return {
-        (dataset, model, partition): utility_cells(options, dataset, model, partition)
-        for dataset, model in options.pairs
-        for partition in (SCRATCH, *options.main_partitions)
-    }
+    return utility_groups(options, _methods(options))
 
 
 def means(options: Options, results: Results) -> dict[Key, Mean]:
@@ -245,14 +241,7 @@ def _methods(options: Options) -> tuple[str, ...]:
 
 
 def _groups(options: Options, *, after: bool) -> dict[Triple, list[Cell]]:
-    forget = FORGET if after else None
-    return {
-        (dataset, model, partition): utility_cells(
-            options, dataset, model, partition, forget=forget
-        )
-        for dataset, model in options.pairs
-        for partition in _methods(options)
-    }
+    return utility_groups(options, _methods(options), forget=FORGET if after else None)
 
 
 def _means(options: Options, results: Results, *, after: bool) -> dict[Triple, Mean]:

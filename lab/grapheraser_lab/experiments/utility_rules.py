@@ -34,6 +34,17 @@ def average(differences: Sequence[Difference]) -> str:
     return f"{signed(float(np.mean([d.mean for d in differences])))} on average"
 
 
+def _against(
+    found: Found, one: Callable[[str], tuple[str, str]], other: tuple[str, str] = (SCRATCH, "mean")
+) -> dict[tuple[str, str], Difference]:
+    """A partition and aggregation, by model, minus another one: scratch by default."""
+    return {
+        pair: paired(found[*pair, *one(pair[1])], found[*pair, *other])
+        for pair in pairs_of(found)
+        if (*pair, *one(pair[1])) in found and (*pair, *other) in found
+    }
+
+
 def _over_random(found: Found, label: str) -> dict[tuple[str, str], Difference]:
     """The better of BLPA and BEKM minus random shards."""
     gaps = {}
@@ -84,12 +95,8 @@ def random_comparable(found: Found, label: str) -> Finding:
 )
 def comparable_to_scratch(found: Found, label: str, choice: Callable[[str], str]) -> Finding:
     """The method that the paper advises, against scratch."""
-    gaps = {}
-    for dataset, model in pairs_of(found):
-        ours = found.get((dataset, model, choice(model), label))
-        scratch = found.get((dataset, model, SCRATCH, "mean"))
-        if ours is not None and scratch is not None:
-            gaps[dataset, model] = paired(scratch, ours)
+    ours = _against(found, lambda model: (choice(model), label))
+    gaps = {key: -gap for key, gap in ours.items()}
     cases = [Case(named(*key), gap.at_most(NEARLY)) for key, gap in gaps.items()]
     return Finding(cases, f"Scratch is {average(list(gaps.values()))} against it.")
 
@@ -103,12 +110,8 @@ def comparable_to_scratch(found: Found, label: str, choice: Callable[[str], str]
 )
 def choice_of_method(found: Found, label: str) -> Finding:
     """BLPA for GCN, BEKM for the others."""
-    gaps = {}
-    for dataset, model in pairs_of(found):
-        blpa, bekm = (found.get((dataset, model, p, label)) for p in ("blpa", "bekm"))
-        if blpa is not None and bekm is not None:
-            gap = paired(blpa, bekm)
-            gaps[dataset, model] = gap if model.split(":")[0] == "gcn" else -gap
+    blpa = _against(found, lambda model: ("blpa", label), ("bekm", label))
+    gaps = {key: gap if key[1].split(":")[0] == "gcn" else -gap for key, gap in blpa.items()}
     cases = [Case(named(*key), gap.above()) for key, gap in gaps.items()]
     return Finding(
         cases, f"The advised method is {average(list(gaps.values()))} against the other."
@@ -122,12 +125,7 @@ def choice_of_method(found: Found, label: str) -> Finding:
 )
 def above_scratch(found: Found, label: str) -> Finding:
     """One case is enough."""
-    gaps = {}
-    for dataset, model in pairs_of(found):
-        bekm = found.get((dataset, model, "bekm", label))
-        scratch = found.get((dataset, model, SCRATCH, "mean"))
-        if bekm is not None and scratch is not None:
-            gaps[dataset, model] = paired(bekm, scratch)
+    gaps = _against(found, lambda model: ("bekm", label))
     if not gaps:
         return Finding([], "")
     best, gap = max(gaps.items(), key=lambda item: item[1].mean)
@@ -193,12 +191,8 @@ def most_over_random(found: Found, label: str) -> Finding:
 )
 def closest_to_scratch(found: Found, partition: str, label: str) -> Finding:
     """This project's way."""
-    gaps = {}
-    for dataset, model in pairs_of(found):
-        ours = found.get((dataset, model, partition, label))
-        scratch = found.get((dataset, model, SCRATCH, "mean"))
-        if ours is not None and scratch is not None:
-            gaps[dataset, model] = paired(scratch, ours)
+    ours = _against(found, lambda model: (partition, label))
+    gaps = {key: -gap for key, gap in ours.items()}
     cases = [Case(named(*key), gap.at_most(NEARLY)) for key, gap in gaps.items()]
     told = f"{partition} / {label}: scratch is {average(list(gaps.values()))} against it."
     return Finding(cases, told)

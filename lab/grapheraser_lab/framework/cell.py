@@ -6,7 +6,7 @@ import hashlib
 import json
 import os
 import platform
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -138,6 +138,11 @@ class Results:
         """The measurement; None where the cell failed or was not run."""
         result = self.get(cell)
         return None if result is None else result.value
+
+    def by_run(self, cells: Iterable[Cell]) -> dict[int, dict[str, Any]]:
+        """The measurements that there are of some cells, by their seeds."""
+        known = {int(cell["seed"]): self.value(cell) for cell in cells}
+        return {run: value for run, value in known.items() if value is not None}
 
 
 def hardware() -> dict[str, Any]:

@@ -135,14 +135,27 @@ def draw_f1(
             for name, rest in series.items()
         }
         got = {name: [found.get(key) for key in line] for name, line in keys.items()}
-        told = {name: [published(*key) for key in line] for name, line in keys.items()}
-        panels.append(
-            Bars(
-                shown(dataset),
-                [shown(model).upper() for model in options.models],
-                {name: heights(line) for name, line in got.items()},
-                {name: spreads(line) for name, line in got.items()},
-                {name: heights(line) for name, line in told.items() if any(line)},
-            )
-        )
+        told = {n: heights(published(*key) for key in line) for n, line in keys.items()}
+        panels.append(bars_of(shown(dataset), upper(options.models), got, told))
     return draw_bars(panels, "micro F1", limits=(0, 1))
+
+
+def bars_of(
+    title: str,
+    groups: Sequence[str],
+    means: Mapping[str, Sequence[Mean | None]],
+    paper: Mapping[str, Sequence[float | None]] = {},
+) -> Bars:
+    """One panel of means with their standard deviations; series the paper lacks have no marks."""
+    return Bars(
+        title,
+        [shown(group) for group in groups],
+        {name: heights(line) for name, line in means.items()},
+        {name: spreads(line) for name, line in means.items()},
+        {name: line for name, line in paper.items() if any(line)},
+    )
+
+
+def upper(models: Sequence[str]) -> list[str]:
+    """Models as charts print them."""
+    return [shown(model).upper() for model in models]

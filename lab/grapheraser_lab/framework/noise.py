@@ -56,6 +56,11 @@ class Difference:
     def high(self) -> float:
         return self.mean + quantile(self.degrees) * self.error
 
+    @property
+    def positive(self) -> Answer:
+        """Yes where all of the interval is above 0, no where all of it is below."""
+        return True if self.low > 0 else False if self.high < 0 else None
+
     def __str__(self) -> str:
         if math.isinf(self.error):
             return f"{self.mean:+.3f} (one run)"

@@ -11,7 +11,7 @@ import os
 import sys
 import threading
 import time
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import contextmanager
@@ -20,6 +20,7 @@ from functools import partial
 from importlib import import_module
 from pathlib import Path
 from traceback import extract_tb
+from typing import TypeVar
 
 import grapheraser_lab.measure  # noqa: F401  (registers the kinds)
 from grapheraser.checks import one_of
@@ -37,6 +38,7 @@ CPU = "cpu"
 _LOOK = 1.0
 # The result of a cell, or what went wrong.
 Answer = Result | str
+Group = TypeVar("Group")
 _THREADS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "NUMBA_NUM_THREADS")
 
 
@@ -316,3 +318,13 @@ def measured_cells(
         )
     found = {cell: outcome.results.get(cell) for cell in wanted}
     return {cell: result for cell, result in found.items() if result is not None}
+
+
+def measured_f1(
+    groups: Mapping[Group, Sequence[Cell]], folder: str | Path, progress: Callable[[str], None]
+) -> dict[Group, list[float]]:
+    """Return F1 of every cell, by group."""
+    results = measured_cells(
+        [c for some in groups.values() for c in some], folder, progress=progress
+    )
+    return {name: [results[c].value["f1"] for c in some] for name, some in groups.items()}

@@ -149,6 +149,18 @@ def utility_cells(
     ]
 
 
+def utility_groups(
+    options: Options, partitions: Iterable[str], **special: Any
+) -> dict[tuple[str, str, str], list[Cell]]:
+    """`utility_cells` by data set, model and partition."""
+    every = list(partitions)
+    return {
+        (d, m, p): utility_cells(options, d, m, p, **special)
+        for d, m in options.pairs
+        for p in every
+    }
+
+
 Key = TypeVar("Key")
 
 
@@ -158,11 +170,8 @@ def f1_means(
     """F1 of each group, mean over its runs; groups without results are left out."""
     found = {}
     for key, group in groups.items():
-        values = {
-            int(cell["seed"]): value
-            for cell in group
-            if (value := results.value(cell)) is not None and aggregation in value["f1"]
-        }
+        every = results.by_run(group).items()
+        values = {run: value for run, value in every if aggregation in value["f1"]}
         scores = {run: value["f1"][aggregation] for run, value in values.items()}
         tested = next((value["test_nodes"] for value in values.values()), 0)
         gone = bool(values) and has_collapsed(values.values(), aggregation)

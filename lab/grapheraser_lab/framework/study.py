@@ -19,7 +19,7 @@ from grapheraser_lab.framework.experiment import EXPERIMENTS, Experiment, Summar
 from grapheraser_lab.framework.options import Options
 from grapheraser_lab.framework.report import Provenance, Section, report_markdown, report_page
 from grapheraser_lab.framework.resolve import shown
-from grapheraser_lab.framework.runner import CPU, EXECUTORS, WORKERS, Outcome, run_cells
+from grapheraser_lab.framework.runner import Outcome, run_cells
 
 ALL = "all"
 _DPI = 110
@@ -94,13 +94,9 @@ def run_study(
     out: Path,
     *,
     given: bool = True,
-    workers: int = WORKERS,
-    timed_workers: int = 1,
-    executor: str = EXECUTORS[0],
-    device: str = CPU,
-    minutes: float | None = None,
     compute: bool = True,
     say: Callable[[str], None] = lambda text: None,
+    **how: Any,
 ) -> Study:
     """Run what is missing and write everything.
 
@@ -109,30 +105,16 @@ def run_study(
         options: data sets, models, runs, protocol.
         out: the folder; results that are there already are used.
         given: whether the user named the data sets; else each experiment has its own.
-        workers: processes at once; 0 stays in this one.
-        timed_workers: the same for timed cells, which come last; 0 leaves them out.
-        executor: ``"process"`` or ``"ray"``; where those are.
-        device: where shards are trained, but for what is timed.
-        minutes: after which no further cell begins; None for no limit.
         compute: whether to run what is missing; else report on what is there.
         say: told what happens.
+        how: other arguments of `run_cells`.
     """
     experiments = chosen(names, options.protocol)
     plans = [(e, options_for(e, options, given=given)) for e in experiments]
     cells = {experiment.name: experiment.cells(opts) for experiment, opts in plans}
     every = list(dict.fromkeys(cell for group in cells.values() for cell in group))
     say(f"{len(plans)} experiments, {len(every)} cells")
-    outcome = run_cells(
-        every,
-        out,
-        workers=workers,
-        timed_workers=timed_workers,
-        executor=executor,
-        device=device,
-        minutes=minutes,
-        compute=compute,
-        say=say,
-    )
+    outcome = run_cells(every, out, compute=compute, say=say, **how)
     if outcome.left or not compute:
         plans = [(e, _at_hand(opts, cells[e.name], outcome.results)) for e, opts in plans]
         cells = {experiment.name: experiment.cells(opts) for experiment, opts in plans}

@@ -78,11 +78,10 @@ def measure_cost(config: Mapping[str, Any]) -> dict[str, Any]:
     for what, some in requests.items():
         seconds = [processor_seconds(eraser.unlearn, request) for request in some]
         found[what] = float(np.median(seconds[1:]))
-        found[f"{what}_worst"] = max(seconds[1:])
     pairs = rng.choice(eraser.graph_.ids, size=(2 * _PAIRS, 2))
     pairs = pairs[pairs[:, 0] != pairs[:, 1]][:_PAIRS]
     found["pairs"] = processor_seconds(eraser.predict_proba, pairs)
-    found["first_rank"] = processor_seconds(eraser.rank, int(eraser.graph_.ids[0]))
+    eraser.rank(int(eraser.graph_.ids[0]))  # fills caches
     some_nodes = rng.permutation(eraser.graph_.ids)[:count].tolist()
     ranked = [processor_seconds(eraser.rank, node) for node in some_nodes]
     found["rank"] = float(np.median(ranked))

@@ -17,8 +17,8 @@ from grapheraser.partition.kmeans import smoothed_features
 from grapheraser.seeding import generator
 from grapheraser_lab.framework.cell import KINDS, Kind
 from grapheraser_lab.framework.resolve import partitioner_of
-from grapheraser_lab.measure.classical_communities import communities
-from grapheraser_lab.measure.inputs import graph_of
+from grapheraser_lab.measure.inputs import communities, graph_of
+from grapheraser_lab.timing import timed
 
 _TINY = 60
 
@@ -35,9 +35,7 @@ def measure_partition(config: Mapping[str, Any]) -> dict[str, Any]:
     partition_graph(_tiny(), method, num_shards=3, seed=seed, gamma=gamma)
     embedding_seconds = 0.0
     if isinstance(method, EkmPartitioner):
-        started = time.process_time()
-        points = method.embedding(graph.training_graph, seed)
-        embedding_seconds = time.process_time() - started
+        points, embedding_seconds = timed(method.embedding, graph.training_graph, seed)
         method = replace(method, embedding=lambda graph, seed: points)
     clock, processor = time.perf_counter(), time.process_time()
     part = partition_graph(graph, method, num_shards=num_shards, seed=seed, gamma=gamma)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import copy
-import time
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
@@ -16,9 +15,9 @@ from grapheraser.nodes import GraphEraser
 from grapheraser.seeding import derive, generator
 from grapheraser_lab.framework.cell import KINDS, Kind
 from grapheraser_lab.framework.resolve import aggregator_of, model_of, partitioner_of
+from grapheraser_lab.measure.f1 import KeptEnsemble
 from grapheraser_lab.measure.inputs import graph_of, partition_of
-from grapheraser_lab.measure.kept_ensemble import KeptEnsemble
-from grapheraser_lab.timing import processor_seconds
+from grapheraser_lab.timing import processor_seconds, timed
 
 _REPEATS = 3
 # Seconds of a request beside which nothing that is loaded once counts.
@@ -100,9 +99,7 @@ def _timed(eraser: GraphEraser, requests: Sequence[Request]) -> dict[str, list[f
         if len(found["seconds"]) == max(1, len(requests) - 1):
             break
         other = copy.copy(eraser)
-        begin = time.process_time()
-        receipt = other.unlearn(request)
-        spent = time.process_time() - begin
+        receipt, spent = timed(other.unlearn, request)
         if number == 0 and len(requests) > 1 and spent < _LONG:
             continue
         # The receipt's own times are by the clock on the wall; only their shares are used.

@@ -14,8 +14,8 @@ from grapheraser.graph import Graph
 from grapheraser.models import resolve_model
 from grapheraser_lab.experiments.catalogue import KINDS, Options
 from grapheraser_lab.framework.shared_cells import utility_cell
+from grapheraser_lab.measure.f1 import KeptEnsemble
 from grapheraser_lab.measure.inputs import request_of
-from grapheraser_lab.measure.kept_ensemble import KeptEnsemble
 
 
 @pytest.fixture(scope="module")

@@ -7,7 +7,7 @@ import pytest
 
 import grapheraser as ge
 from grapheraser.graph import Graph
-from grapheraser_lab.measure.classical_communities import communities
+from grapheraser_lab.measure.inputs import communities
 
 
 @pytest.fixture(scope="module")
