@@ -17,13 +17,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from grapheraser.datasets import load_dataset
-from grapheraser.environment import versions
 from grapheraser.execution import LocalExecutor
 from grapheraser.graph import Graph, Nodes
 from grapheraser.nodes import GraphEraser
 from grapheraser.partition import partition_graph
 from grapheraser_lab.figures.tables import markdown_table
-from grapheraser_lab.framework.cell import hardware
+from grapheraser_lab.timing import swept
 
 # How often a watched node has its usual class, over the seeds.
 UNCERTAIN = (0.2, 0.8)
@@ -44,19 +43,13 @@ def run(
     progress: Callable[[str], None] = lambda text: None,
 ) -> dict[str, Any]:
     """Measure every configuration and every way to answer a request."""
-    rows = []
-    for dataset in datasets:
-        graph = load_dataset(dataset)
-        for name in CONFIGURATIONS:
-            progress(f"{dataset} {name}")
-            rows.append({"dataset": dataset, "configuration": name, **_told(graph, name, seeds)})
-    return {
-        "benchmark": "adaptive",
-        "seeds": seeds,
-        "versions": versions(),
-        "hardware": hardware(),
-        "rows": rows,
-    }
+    rows = swept(
+        lambda dataset, name: _told(load_dataset(dataset), name, seeds),
+        progress,
+        dataset=datasets,
+        configuration=CONFIGURATIONS,
+    )
+    return {"benchmark": "adaptive", "seeds": seeds, "rows": rows}
 
 
 def _told(graph: Graph, name: str, seeds: int) -> dict[str, Any]:

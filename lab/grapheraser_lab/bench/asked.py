@@ -12,15 +12,13 @@ from typing import Any
 import numpy as np
 
 from grapheraser.datasets import load_dataset
-from grapheraser.environment import versions
 from grapheraser.execution import LocalExecutor
 from grapheraser.graph import Graph, Nodes
 from grapheraser.nodes import GraphEraser
 from grapheraser.reports.wording import duration
 from grapheraser_lab.bench.comparison import validation_graph
 from grapheraser_lab.figures.tables import markdown_table
-from grapheraser_lab.framework.cell import hardware
-from grapheraser_lab.timing import median_of, processor_seconds
+from grapheraser_lab.timing import median_of, processor_seconds, swept
 
 ASKED, SHARDS = (1, 4, 8, 16, 20), 20
 
@@ -34,24 +32,18 @@ def run(
     progress: Callable[[str], None] = lambda text: None,
 ) -> dict[str, Any]:
     """One split: the pool and shards alone by shards asked; shards alone with a halo."""
-    rows = []
-    for name in datasets:
-        graph = validation_graph(load_dataset(name), seed)
-        for model in models:
-            progress(f"{name} {model}")
-            alone = {"global_expert": False}
-            rows.append(
-                {
-                    "dataset": name,
-                    "model": model,
-                    "pool": [_f1(graph, model, seed, shards_asked=n) for n in ASKED],
-                    "alone": [_f1(graph, model, seed, shards_asked=n, **alone) for n in ASKED],
-                    "without": _halo(graph, model, seed, requests, **alone),
-                    "halo": _halo(graph, model, seed, requests, halo=True, **alone),
-                }
-            )
-    told = {"benchmark": "asked", "versions": versions(), "hardware": hardware()}
-    return {**told, "shards": SHARDS, "asked": list(ASKED), "requests": requests, "rows": rows}
+
+    def row(name: str, model: str) -> dict[str, Any]:
+        graph, alone = validation_graph(load_dataset(name), seed), {"global_expert": False}
+        return {
+            "pool": [_f1(graph, model, seed, shards_asked=n) for n in ASKED],
+            "alone": [_f1(graph, model, seed, shards_asked=n, **alone) for n in ASKED],
+            "without": _halo(graph, model, seed, requests, **alone),
+            "halo": _halo(graph, model, seed, requests, halo=True, **alone),
+        }
+
+    told = {"benchmark": "asked", "requests": requests, "shards": SHARDS, "asked": list(ASKED)}
+    return told | {"rows": swept(row, progress, dataset=datasets, model=models)}
 
 
 def _fitted(graph: Graph, model: str, seed: int, **settings: Any) -> GraphEraser:

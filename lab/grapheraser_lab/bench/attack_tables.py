@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 from grapheraser.audit.attacks.recovery import HIGHEST_DEGREE, RANDOM
 from grapheraser.audit.attacks.shadow import KEPT, RECUT
 from grapheraser.audit.findings import auc_text
-from grapheraser_lab.figures.tables import markdown_table
+from grapheraser_lab.figures.tables import filled, markdown_table
 
 Report = dict[str, Any]
 
@@ -30,58 +30,47 @@ def markdown(report: Report) -> str:
 def both_versions(report: Report) -> str:
     """Members told by both versions, one row for each configuration."""
     header = (
-        *("data", "configuration", "1 node, Chen et al.'s features", "found at 1 % false alarms"),
-        *("1 node, informed", "found at 1 % false alarms", f"{report['batch']} nodes, informed"),
+        "data | configuration | 1 node, Chen et al.'s features | found at 1 % false alarms | "
+        f"1 node, informed | found at 1 % false alarms | {report['batch']} nodes, informed"
     )
-    rows = [
-        (
-            row["dataset"],
-            row["configuration"],
-            *(
-                text
-                for key in ("plain", "informed")
-                for text in (auc_text(row[key]), _share(row[key]["tpr"]["0.01"]))
-            ),
-            auc_text(row["batches"]),
-        )
-        for row in report["rows"]
-    ]
+    row = (
+        "{dataset} | {configuration} | {plain:auc} | {plain[tpr][0.01]:share} | {informed:auc} | "
+        "{informed[tpr][0.01]:share} | {batches:auc}"
+    )
     note = (
         f"AUC with its 95 % interval, {report['requests']} requests for single nodes, "
         f"{report['epochs']} epochs; 0.5 is chance."
     )
-    return f"{markdown_table(header, rows)}\n\n{note}"
+    return f"{_table(header, row, report['rows'])}\n\n{note}"
+
+
+def _table(header: str, row: str, records: Iterable[Report]) -> str:
+    words = {"auc": auc_text, "share": lambda f: f"{100 * f['value']:.1f} %"}
+    return filled(header, row, records, words=words)
 
 
 def one_version(report: Report) -> str:
     """Members told by likelihood ratios on one version, before and after they are forgotten."""
-    found = "found at 1 % false alarms"
     header = (
-        *("data", "configuration", "about to be forgotten", found, "forgotten", found),
-        "fitted without them",
+        "data | configuration | about to be forgotten | found at 1 % false alarms | forgotten | "
+        "found at 1 % false alarms | fitted without them"
+    )
+    row = (
+        "{dataset} | {configuration} | {before:auc} | {before[tpr][0.01]:share} | {after:auc} | "
+        "{after[tpr][0.01]:share} | {never}"
     )
     rows = []
-    for row in report["rows"]:
-        looked = row["likelihood"]
-        before, after, never = looked["before"], looked["after"][KEPT], looked["after"][RECUT]
-        rows.append(
-            (
-                row["dataset"],
-                row["configuration"],
-                *(
-                    text
-                    for rates in (before, after)
-                    for text in (auc_text(rates), _share(rates["tpr"]["0.01"]))
-                ),
-                "the same" if never == after else auc_text(never),
-            )
-        )
+    for known in report["rows"]:
+        before, looked = known["likelihood"]["before"], known["likelihood"]["after"]
+        after, other = looked[KEPT], looked[RECUT]
+        never = "the same" if other == after else auc_text(other)
+        rows.append({**known, "before": before, "after": after, "never": never})
     nodes = "/".join(dict.fromkeys(str(row["likelihood"]["forgotten"]) for row in report["rows"]))
     note = (
         f"AUC with its 95 % interval; {report['runs']} runs of the attacker's own, {nodes} nodes; "
         "0.5 is chance."
     )
-    return f"{markdown_table(header, rows)}\n\n{note}"
+    return f"{_table(header, row, rows)}\n\n{note}"
 
 
 def recovered(report: Report) -> str:
@@ -163,49 +152,38 @@ def returned(report: Report) -> str:
 def partitions(report: Report) -> str:
     """One row for each data set and method."""
     header = (
-        *("data", "method", "same partition without them", "same partition, another seed"),
-        *("deleted edges, kept partition", "deleted edges, new partition", "deleted nodes"),
+        "data | method | same partition without them | same partition, another seed | "
+        "deleted edges, kept partition | deleted edges, new partition | deleted nodes"
     )
-    rows = [
-        (
-            row["dataset"],
-            f"`{row['method']}`",
-            *(f"{max(row[key], 0):.2f}" for key in ("agreement", "reseeded")),
-            *(auc_text(row[key]) for key in ("edge", "edge_recut", "node")),
-        )
-        for row in report["rows"]
-    ]
+    row = (
+        "{dataset} | `{method}` | {agreement:least} | {reseeded:least} | {edge:auc} | "
+        "{edge_recut:auc} | {node:auc}"
+    )
+    least = {"auc": auc_text, "least": lambda value: f"{max(value, 0):.2f}"}
     note = (
         "Agreement is the adjusted Rand index (0 is chance), the rest AUC with its 95 % interval."
     )
-    return f"{markdown_table(header, rows)}\n\n{note}"
+    return f"{filled(header, row, report['rows'], words=least)}\n\n{note}"
 
 
 def leaked(report: Report) -> str:
     """One row per data set and configuration."""
     header = (
-        *("data", "configuration", "F1", "forgotten node, both versions"),
-        *("its label, both versions", "its label, one version", "forgotten edge, both versions"),
-        *("edges, one version", "forgotten edges, one version"),
+        "data | configuration | F1 | forgotten node, both versions | its label, both versions | "
+        "its label, one version | forgotten edge, both versions | edges, one version | "
+        "forgotten edges, one version"
     )
-    rows = [
-        (
-            row["dataset"],
-            row["configuration"],
-            f"{row['f1']:.3f}",
-            auc_text(row["membership"]),
-            f"{row['label']['right']:.2f}",
-            f"{row['label']['before']:.2f}",
-            *(auc_text(row["edges"][name]["auc"]) for name in ("drop", "standing", "after")),
-        )
-        for row in report["rows"]
-    ]
+    row = (
+        "{dataset} | {configuration} | {f1:.3f} | {membership:auc} | {label[right]:.2f} | "
+        "{label[before]:.2f} | {edges[drop][auc]:auc} | {edges[standing][auc]:auc} | "
+        "{edges[after][auc]:auc}"
+    )
     majority = max(row["label"]["majority"] for row in report["rows"])
     note = (
         "AUC with its 95 % interval for nodes and edges; 0.5 is chance. For labels, the share "
         f"guessed right; the most frequent class alone gives {majority:.2f}."
     )
-    return f"{markdown_table(header, rows)}\n\n{note}"
+    return f"{_table(header, row, report['rows'])}\n\n{note}"
 
 
 def refreshed(report: Report) -> str:
@@ -230,7 +208,3 @@ def refreshed(report: Report) -> str:
         f"{report['epochs']} epochs; 0.5 is chance."
     )
     return f"{markdown_table(header, rows)}\n\n{note}"
-
-
-def _share(figure: dict[str, float]) -> str:
-    return f"{100 * figure['value']:.1f} %"

@@ -4,14 +4,13 @@
 ``mitigations`` says how much saying less helps; ``partition`` attacks partitions alone; ``leaks``
 puts four attacks to each part of the ensemble, ``refresh`` attacks each policy of fresh seeds.
 
-All of them take the data sets, the ``epochs`` of each shard's training, the ``seed`` of everything,
-the data sets' folder as ``root``, and ``progress``, which is told how far it is.
+All of them take the data sets, the ``epochs`` of each shard's training, the ``seed`` of everything
+and ``progress``, which is told how far it is.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
-from pathlib import Path
 from typing import Any
 
 from grapheraser.audit.attacks.edges import edge_attack
@@ -21,12 +20,11 @@ from grapheraser.audit.attacks.partition_leak import partition_leak
 from grapheraser.audit.attacks.recovery import inversion_attack, reconstruction_attack
 from grapheraser.audit.attacks.shadow import KEPT, KEPT_RESEEDED, RECUT, REFRESHED
 from grapheraser.datasets import default_shards, load_dataset
-from grapheraser.environment import versions
 from grapheraser.graph import Graph
 from grapheraser.nodes.mitigations import CANDIDATES, Mitigation
-from grapheraser_lab.attacks.labels import label_attack
 from grapheraser_lab.bench.attack_tables import Report, markdown
-from grapheraser_lab.bench.attacked import Attacked, run_under_attack
+from grapheraser_lab.bench.attacked import Attacked, label_attack, run_under_attack
+from grapheraser_lab.timing import swept
 
 __all__ = ["leaks", "markdown", "mitigations", "partition", "recovery", "refresh", "run"]
 
@@ -63,12 +61,12 @@ NAME = "attacks"
 
 
 def _each(
-    datasets: Iterable[str], labels: Iterable[str], root: str | Path | None, progress: Progress
+    datasets: Iterable[str], labels: Iterable[str], progress: Progress
 ) -> Iterator[tuple[str, Graph, str]]:
     """Every data set with every label, told before its turn."""
     chosen = list(labels)
     for name in datasets:
-        graph = load_dataset(name, root)
+        graph = load_dataset(name)
         for label in chosen:
             progress(f"{name}, {label}")
             yield name, graph, label
@@ -82,7 +80,6 @@ def run(
     runs: int = 128,
     epochs: int = 100,
     seed: int = 0,
-    root: str | Path | None = None,
     progress: Progress = lambda text: None,
 ) -> Report:
     """Tell who was forgotten, by both versions and by one.
@@ -91,24 +88,23 @@ def run(
     ``requests``: for single nodes; for ten nodes at once there are a fifth as many.
     ``runs``: of the attacker's own, for likelihood ratios.
     """
-    rows = []
-    for name, graph, label in _each(datasets, configurations, root, progress):
+
+    def row(name: str, label: str) -> dict[str, Any]:
+        graph = load_dataset(name)
         pair = Attacked.fit(
             graph, CONFIGURATIONS[label], dataset=name, epochs=epochs, name=NAME, seed=seed
         )
         single = pair.seen(KEPT, requests=requests)
         batches = pair.seen(KEPT, requests=max(2, 2 * requests // BATCH), nodes_per_request=BATCH)
         looked = lira(pair.target, graph, runs=runs, scenarios=(KEPT, RECUT), seed=seed)
-        rows.append(
-            {
-                "dataset": name,
-                "configuration": label,
-                "plain": attack(*single, seed=seed).rates.to_dict(),
-                "informed": attack(*single, informed=True, seed=seed).rates.to_dict(),
-                "batches": attack(*batches, informed=True, seed=seed).rates.to_dict(),
-                "likelihood": looked.to_dict(),
-            }
-        )
+        return {
+            "plain": attack(*single, seed=seed).rates.to_dict(),
+            "informed": attack(*single, informed=True, seed=seed).rates.to_dict(),
+            "batches": attack(*batches, informed=True, seed=seed).rates.to_dict(),
+            "likelihood": looked.to_dict(),
+        }
+
+    rows = swept(row, progress, dataset=datasets, configuration=configurations)
     return _report(NAME, rows, requests=requests, batch=BATCH, runs=runs, epochs=epochs)
 
 
@@ -119,7 +115,6 @@ def recovery(
     requests: int = 40,
     epochs: int = 100,
     seed: int = 0,
-    root: str | Path | None = None,
     progress: Progress = lambda text: None,
 ) -> Report:
     """Recover forgotten edges by one version, and links and features of nodes by both.
@@ -127,12 +122,15 @@ def recovery(
     ``candidates``: edges that are forgotten at once.
     ``requests``: nodes that are forgotten one at a time, at random, and of the highest degree.
     """
-    rows = []
-    for name, graph, label in _each(datasets, POOLED, root, progress):
+
+    def row(name: str, label: str) -> dict[str, Any]:
+        graph = load_dataset(name)
         target = run_under_attack(graph, POOLED[label], dataset=name, epochs=epochs, seed=seed)
-        edges = inversion_attack(target, graph, candidates=candidates, seed=seed).to_dict()
-        nodes = reconstruction_attack(target, graph, requests=requests, seed=seed).to_dict()
-        rows.append({"dataset": name, "configuration": label, "edges": edges, "nodes": nodes})
+        edges = inversion_attack(target, graph, candidates=candidates, seed=seed)
+        nodes = reconstruction_attack(target, graph, requests=requests, seed=seed)
+        return {"edges": edges.to_dict(), "nodes": nodes.to_dict()}
+
+    rows = swept(row, progress, dataset=datasets, configuration=POOLED)
     return _report("attacks-recovery", rows, candidates=candidates, requests=requests)
 
 
@@ -142,7 +140,6 @@ def mitigations(
     requests: int = 80,
     epochs: int = 100,
     seed: int = 0,
-    root: str | Path | None = None,
     progress: Progress = lambda text: None,
 ) -> Report:
     """Tell who was forgotten by both versions, of which less and less is said.
@@ -150,7 +147,7 @@ def mitigations(
     ``requests``: for single nodes.
     """
     rows = []
-    for name, graph, label in _each(datasets, ("default", "gcn, mean"), root, progress):
+    for name, graph, label in _each(datasets, ("default", "gcn, mean"), progress):
         pair = Attacked.fit(
             graph, CONFIGURATIONS[label], dataset=name, epochs=epochs, name=NAME, seed=seed
         )
@@ -177,18 +174,19 @@ def partition(
     *,
     candidates: int = 20,
     seed: int = 0,
-    root: str | Path | None = None,
     progress: Progress = lambda text: None,
 ) -> Report:
     """Tell deleted nodes and edges by the partition alone.
 
     ``candidates``: deleted nodes, and as many others.
     """
-    rows = []
-    for name, graph, method in _each(datasets, PARTITIONS, root, progress):
-        shards = default_shards(name)
-        found = partition_leak(graph, method, num_shards=shards, candidates=candidates, seed=seed)
-        rows.append({"dataset": name, **found.to_dict()})
+
+    def row(name: str, method: str) -> dict[str, Any]:
+        graph, shards = load_dataset(name), default_shards(name)
+        told = partition_leak(graph, method, num_shards=shards, candidates=candidates, seed=seed)
+        return told.to_dict()
+
+    rows = swept(row, progress, dataset=datasets, method=PARTITIONS)
     return _report("attacks-partition", rows)
 
 
@@ -199,7 +197,6 @@ def leaks(
     runs: int = 24,
     epochs: int = 100,
     seed: int = 0,
-    root: str | Path | None = None,
     progress: Progress = lambda text: None,
 ) -> Report:
     """Tell who was forgotten, its label, which edge was forgotten, and which edges there are.
@@ -207,23 +204,22 @@ def leaks(
     ``requests``: forgotten nodes, one at a time, of the attacks that see both versions.
     ``runs``: of the attacker's own, for the attack on edges.
     """
-    rows = []
-    for name, graph, label in _each(datasets, MEMBERS, root, progress):
+
+    def row(name: str, label: str) -> dict[str, Any]:
+        graph = load_dataset(name)
         pair = Attacked.fit(
             graph, MEMBERS[label], dataset=name, epochs=epochs, name="leaks", seed=seed
         )
         eraser, seen = pair.target, pair.seen(KEPT, requests=requests)
         edges = edge_attack(eraser, graph, runs=runs, targets=2, requests=requests, seed=seed)
-        rows.append(
-            {
-                "dataset": name,
-                "configuration": label,
-                "f1": eraser.score(graph.test_nodes),
-                "membership": attack(*seen, informed=True, seed=seed).rates.auc.to_dict(),
-                "label": label_attack(eraser, graph, requests=requests, seed=seed).to_dict(),
-                "edges": edges.to_dict(),
-            }
-        )
+        return {
+            "f1": eraser.score(graph.test_nodes),
+            "membership": attack(*seen, informed=True, seed=seed).rates.auc.to_dict(),
+            "label": label_attack(eraser, graph, requests=requests, seed=seed),
+            "edges": edges.to_dict(),
+        }
+
+    rows = swept(row, progress, dataset=datasets, configuration=MEMBERS)
     return _report("leaks", rows)
 
 
@@ -233,7 +229,6 @@ def refresh(
     requests: int = 80,
     epochs: int = 100,
     seed: int = 0,
-    root: str | Path | None = None,
     progress: Progress = lambda text: None,
 ) -> Report:
     """Tell who was forgotten by both versions, under every policy of fresh seeds.
@@ -241,7 +236,7 @@ def refresh(
     ``requests``: forgotten nodes, one at a time.
     """
     rows = []
-    for name, graph, label in _each(datasets, SEEDED, root, progress):
+    for name, graph, label in _each(datasets, SEEDED, progress):
         pair = Attacked.fit(
             graph, MEMBERS[label], dataset=name, epochs=epochs, name="refresh", seed=seed
         )
@@ -256,4 +251,4 @@ def refresh(
 
 
 def _report(name: str, rows: list[dict[str, Any]], **facts: Any) -> Report:
-    return {"benchmark": name, "versions": versions(), **facts, "rows": rows}
+    return {"benchmark": name, **facts, "rows": rows}

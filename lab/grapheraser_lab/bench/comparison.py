@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable
 import numpy as np
 import torch
 import torch.nn.functional as F
+from numpy.typing import NDArray
 
 from grapheraser.engines.reference import reproducible
 from grapheraser.engines.task import ShardTask
@@ -47,6 +48,16 @@ def pyg_module(
             optimizer.step()
 
     return module, train
+
+
+def pyg_f1(module: torch.nn.Module, graph: Graph, nodes: NDArray[np.int64]) -> float:
+    """Micro F1 of a module on a graph, on some of its nodes."""
+    module.eval()
+    x, edges = torch.from_numpy(graph.x.toarray()), torch.from_numpy(graph.edge_index)
+    with torch.no_grad():
+        found = module(x, edges).argmax(dim=1).numpy()
+    at = graph.positions(nodes)
+    return float((found[at] == graph.y[at]).mean())
 
 
 def pyg_scratch_seconds(

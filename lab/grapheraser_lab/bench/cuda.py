@@ -12,7 +12,6 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -24,23 +23,19 @@ from grapheraser.engines.task import ShardTask, ShardWeights, TrainingConfig
 from grapheraser.errors import ParameterError
 from grapheraser.graph import Graph, Nodes
 from grapheraser.models import GNNS, PRESETS, ModelSpec
-from grapheraser.reports.wording import duration
 from grapheraser.seeding import generator
 from grapheraser_lab.bench.comparison import EPOCHS, geometric_mean, pyg_loop, shard_tasks
-from grapheraser_lab.figures.tables import markdown_table
+from grapheraser_lab.figures.tables import filled
 
-BARS = {"one_shard": 15.0, "all_shards": 100.0, "unlearning": 20.0}
+_PARTS = ("one_shard", "all_shards", "unlearning")
 _PYG_SHARDS = 4
 _REQUESTS = 10
-# Copying memory on an H200 moves about this many bytes in a second, counting both directions.
-_BANDWIDTH = 4.3e12
 
 Progress = Callable[[str], None]
 
 
 def run(
     *,
-    root: str | Path | None = None,
     num_shards: int = 100,
     partition: str = "blpa",
     seed: int = 0,
@@ -53,7 +48,7 @@ def run(
             "benchmark 'cuda' needs a GPU that PyTorch can use (found none).",
             hint="'engines' and 'cost' measure the engine for the processor.",
         )
-    graph = load_dataset("physics", root)
+    graph = load_dataset("physics")
     tasks = shard_tasks(graph, partition, num_shards, seed)
     report: dict[str, Any] = {
         "benchmark": "cuda",
@@ -63,95 +58,47 @@ def run(
         "partition": partition,
         "shards": num_shards,
         "epochs": EPOCHS,
-        "bars": BARS,
         "one_shard": [],
         "all_shards": [],
         "unlearning": [],
     }
     for model in models:
         spec = PRESETS[model]
-        started = time.perf_counter()
         cuda.warm_up(spec, graph.num_classes)
-        warm = time.perf_counter() - started
-        progress(f"{model}: kernels ready after {duration(warm)}")
-        report["one_shard"].append({"model": model, "warm_up": warm, **one_shard(tasks, spec)})
-        progress(f"one shard: {report['one_shard'][-1]}")
-        report["all_shards"].append({"model": model, **all_shards(tasks, spec)})
-        progress(f"all shards: {report['all_shards'][-1]}")
-        report["unlearning"].append({"model": model, **unlearning(graph, tasks, spec)})
-        progress(f"unlearning: {report['unlearning'][-1]}")
+        measured = one_shard(tasks, spec), all_shards(tasks, spec), unlearning(graph, tasks, spec)
+        for name, row in zip(_PARTS, measured, strict=True):
+            report[name].append({"model": model, **row})
+            progress(f"{name}: {report[name][-1]}")
     report["summary"] = {
-        name: geometric_mean(row["speedup"] for row in report[name]) for name in BARS
+        name: geometric_mean(row["speedup"] for row in report[name]) for name in _PARTS
     }
-    return report | checks(root=root, num_shards=num_shards, seed=seed, progress=progress)
+    return report | checks(num_shards=num_shards, seed=seed, progress=progress)
 
 
 def one_shard(tasks: Sequence[ShardTask], spec: ModelSpec, repeats: int = 7) -> dict[str, Any]:
-    """Retraining the shard of median size, task to weights, and where the time goes."""
-    from grapheraser.engines.cuda.layout import layout_of
-    from grapheraser.engines.cuda.train import PreparedStack
-
+    """Retraining the shard of median size, task to weights."""
     task = sorted(tasks, key=lambda task: task.graph.num_nodes)[len(tasks) // 2]
     config = TrainingConfig(spec, EPOCHS)
     ours = [_seconds(lambda: cuda.train_shard(task, config)) for _ in range(repeats)]
-    layout, parts = layout_of(spec, task.graph.num_classes), []
-    for _ in range(repeats):
-        begun = time.perf_counter()
-        job = PreparedStack(layout, [task], EPOCHS, torch.device("cuda"))
-        torch.cuda.synchronize()
-        ready = time.perf_counter()
-        job.train()
-        trained = time.perf_counter()
-        job.weights()
-        parts.append([ready - begun, trained - ready, time.perf_counter() - trained])
-    prepare, train, read = np.median(parts, axis=0)
-    kernels = kernel_microseconds(job.epoch)
     pyg = min(pyg_seconds(task.graph, spec) for _ in range(2))
-    return {
-        "nodes": task.graph.num_nodes,
-        "edges": task.graph.num_edges,
-        "columns": len(task.columns(spec)),
-        "pyg_seconds": pyg,
-        "engine_seconds": float(np.median(ours)),
-        "engine_best": min(ours),
-        "prepare_seconds": float(prepare),
-        "train_seconds": float(train),
-        "read_seconds": float(read),
-        "floor_seconds": _floor([task], spec),
-        "kernel_microseconds": kernels,
-        "speedup": pyg / float(np.median(ours)),
-    }
+    size = {"nodes": task.graph.num_nodes, "edges": task.graph.num_edges}
+    return {**size, **_beside(pyg, ours)}
+
+
+def _beside(pyg: float, ours: Sequence[float]) -> dict[str, float]:
+    engine = float(np.median(ours))
+    told = {"pyg_seconds": pyg, "engine_seconds": engine, "engine_worst": max(ours)}
+    return {**told, "speedup": pyg / engine}
 
 
 def all_shards(tasks: Sequence[ShardTask], spec: ModelSpec, repeats: int = 3) -> dict[str, Any]:
     """Training every shard in one stack against the loop over them."""
-    from grapheraser.engines.cuda.layout import layout_of
-    from grapheraser.engines.cuda.train import PreparedStack
-
     config = TrainingConfig(spec, EPOCHS)
     cuda.train_shards(tasks, config)
     ours = [_seconds(lambda: cuda.train_shards(tasks, config)) for _ in range(repeats)]
-    job = PreparedStack(
-        layout_of(spec, tasks[0].graph.num_classes), tasks, EPOCHS, torch.device("cuda")
-    )
-    torch.cuda.synchronize()
-    train = _seconds(job.train)
-    read = _seconds(job.weights)
     places = np.linspace(0, len(tasks) - 1, _PYG_SHARDS).round().astype(int)
-    some = [pyg_seconds(tasks[place].graph, spec) for place in places]
-    kernels = kernel_microseconds(job.epoch)
-    pyg = float(np.mean(some)) * len(tasks)
-    return {
-        "shards": len(tasks),
-        "pyg_shards_measured": len(some),
-        "pyg_seconds": pyg,
-        "engine_seconds": float(np.median(ours)),
-        "train_seconds": train,
-        "read_seconds": read,
-        "floor_seconds": _floor(tasks, spec),
-        "kernel_microseconds": kernels,
-        "speedup": pyg / float(np.median(ours)),
-    }
+    pyg = float(np.mean([pyg_seconds(tasks[place].graph, spec) for place in places])) * len(tasks)
+    return {"shards": len(tasks), "pyg_shards_measured": _PYG_SHARDS, **_beside(pyg, ours)}
 
 
 def unlearning(graph: Graph, tasks: Sequence[ShardTask], spec: ModelSpec) -> dict[str, Any]:
@@ -167,14 +114,7 @@ def unlearning(graph: Graph, tasks: Sequence[ShardTask], spec: ModelSpec) -> dic
 
     forget(int(chosen[0]))
     ours = [_seconds(partial(forget, int(node))) for node in chosen]
-    scratch = pyg_seconds(graph.training_graph, spec)
-    return {
-        "requests": len(ours),
-        "pyg_seconds": scratch,
-        "engine_seconds": float(np.median(ours)),
-        "engine_worst": max(ours),
-        "speedup": scratch / float(np.median(ours)),
-    }
+    return {"requests": len(ours), **_beside(pyg_seconds(graph.training_graph, spec), ours)}
 
 
 def pyg_seconds(graph: Graph, spec: ModelSpec) -> float:
@@ -182,32 +122,6 @@ def pyg_seconds(graph: Graph, spec: ModelSpec) -> float:
     train = pyg_loop(graph, spec, "cuda")
     train(5)
     return _seconds(lambda: train(EPOCHS))
-
-
-def kernel_microseconds(epoch: Callable[[], None], repeats: int = 20) -> dict[str, float]:
-    """Time on the device of each kernel of an epoch, launched one by one."""
-    from torch.profiler import ProfilerActivity, profile
-
-    epoch()
-    torch.cuda.synchronize()
-    with profile(activities=[ProfilerActivity.CUDA]) as found:
-        for _ in range(repeats):
-            epoch()
-        torch.cuda.synchronize()
-    return {
-        event.key: round(event.self_device_time_total / repeats, 2)
-        for event in found.key_averages()
-        if event.self_device_time_total > 0
-    }
-
-
-def _floor(tasks: Sequence[ShardTask], spec: ModelSpec) -> float:
-    """Seconds to move once per epoch the first layer's weights and moments (read and written)."""
-    width = {"sage": 2 * spec.hidden, "gat": spec.heads * spec.hidden}.get(spec.kind, spec.hidden)
-    columns = sum(len(task.columns(spec)) for task in tasks)
-    entries = sum(int(task.graph.x.nnz) for task in tasks)
-    moved = 4 * (6 * columns * width + 4 * entries)
-    return EPOCHS * moved / _BANDWIDTH
 
 
 def _seconds(action: Callable[[], object]) -> float:
@@ -227,17 +141,10 @@ def markdown(report: dict[str, Any]) -> str:
     }
     parts = [f"Physics on one {report['device']}, {report['epochs']} epochs."]
     for name, title in titles.items():
-        rows = [
-            (
-                row["model"],
-                duration(row["pyg_seconds"]),
-                duration(row["engine_seconds"]),
-                f"{row['speedup']:.0f}x",
-            )
-            for row in report[name]
-        ]
-        rows.append(("geometric mean", "", "", f"**{report['summary'][name]:.0f}x**"))
-        parts.append(markdown_table((title, "PyG loop", "CUDA engine", "speed-up"), rows))
+        mean = ("geometric mean", "", "", f"**{report['summary'][name]:.0f}x**")
+        cells = "{model} | {pyg_seconds:time} | {engine_seconds:time} | {speedup:.0f}x"
+        header = f"{title} | PyG loop | CUDA engine | speed-up"
+        parts.append(filled(header, cells, report[name], [mean]))
     parts.append(checks_table(report))
     return "\n\n".join(parts)
 
@@ -253,14 +160,13 @@ _NO_GRADIENT = ("conv1.nn.2.bias", "conv2.nn.2.bias")
 
 def checks(
     *,
-    root: str | Path | None = None,
     num_shards: int = 100,
     seed: int = 0,
     models: Iterable[str] = PRESETS,
     progress: Progress = lambda text: None,
 ) -> dict[str, Any]:
     """Bits of a shard alone, stacked and repeated; distance from the CPU engine's weights."""
-    graph = load_dataset("physics", root)
+    graph = load_dataset("physics")
     tasks = shard_tasks(graph, "blpa", num_shards, seed)
     determinism, distances = [], []
     for model in models:
@@ -346,33 +252,22 @@ def checks_table(report: Mapping[str, Any]) -> str:
 
 def _bits_table(rows: Iterable[Mapping[str, Any]]) -> str:
     word = {True: "same", False: "DIFFER"}
-    return markdown_table(
-        ("bits of a shard", "run twice", "stacked"),
-        [
-            (
-                row["model"],
-                word[row["repeated"]],
-                ", ".join(f"{n}: {word[ok]}" for n, ok in row["stacked"].items()),
-            )
-            for row in rows
-        ],
+    return filled(
+        "bits of a shard | run twice | stacked",
+        "{model} | {repeated:word} | {stacked:each}",
+        rows,
+        words={
+            "word": word.__getitem__,
+            "each": lambda stacked: ", ".join(f"{n}: {word[ok]}" for n, ok in stacked.items()),
+        },
     )
 
 
 def _distance_table(rows: Iterable[Mapping[str, Any]]) -> str:
-    def told(side: Mapping[str, float], shards: int) -> str:
-        return f"median {side['median']:.0e}, {side['above_1e-3']} of {shards} above 1e-3"
-
-    sides = ("CUDA, float32 from float64", "CPU, float32 from float64")
-    return markdown_table(
-        ("distance of weights", "engines in float64", *sides),
-        [
-            (
-                row["model"],
-                f"{row['float64_engines']:.0e}",
-                told(row["float32_cuda"], row["shards"]),
-                told(row["float32_cpu"], row["shards"]),
-            )
-            for row in rows
-        ],
-    )
+    header = "distance of weights | engines in float64"
+    row = "{model} | {float64_engines:.0e}"
+    for engine in ("CUDA", "CPU"):
+        side = f"float32_{engine.lower()}"
+        header += f" | {engine}, float32 from float64"
+        row += f" | median {{{side}[median]:.0e}}, {{{side}[above_1e-3]}} of {{shards}} above 1e-3"
+    return filled(header, row, rows)

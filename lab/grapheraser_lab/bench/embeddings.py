@@ -9,7 +9,6 @@ node2vec need gensim (``pip install gensim``).
 from __future__ import annotations
 
 import json
-import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import partial
 from pathlib import Path
@@ -20,10 +19,9 @@ import numpy as np
 from grapheraser.checks import one_of
 from grapheraser.datasets import generate_graph, load_dataset
 from grapheraser.embeddings import Embedder
-from grapheraser.environment import versions
 from grapheraser.graph import Graph, Nodes
 from grapheraser.seeding import generator
-from grapheraser_lab.figures.tables import markdown_table
+from grapheraser_lab.figures.tables import filled, markdown_table
 from grapheraser_lab.measure.embeddings import (
     Method,
     Pairs,
@@ -34,7 +32,7 @@ from grapheraser_lab.measure.embeddings import (
     fastrp,
     node2vec_ways,
 )
-from grapheraser_lab.timing import processor_seconds
+from grapheraser_lab.timing import processor_seconds, timed
 
 DATASETS = ("cora", "pubmed", "facebook_pages", "amazon_computers")
 OURS, WITH_FEATURES = "Embedder", "Embedder with features"
@@ -79,7 +77,7 @@ def run(
                     progress(f"{name}, {method}, seed {seed}")
                     file.write_text(json.dumps(_judged(name, method, seed)))
                 found.append(json.loads(file.read_text()))
-    return {"benchmark": "embeddings", "versions": versions(), "cells": found}
+    return {"benchmark": "embeddings", "cells": found}
 
 
 def _judged(name: str, method: str, seed: int) -> dict[str, Any]:
@@ -88,9 +86,7 @@ def _judged(name: str, method: str, seed: int) -> dict[str, Any]:
     split = Split.of(graph.num_nodes, edges, seed)
     arguments = {"features": method != OURS, "width": 256 if method == WIDE else 128}
     ours = partial(_embedded, graph, arguments)
-    started = time.process_time()
-    found = best_of(RIVALS.get(method, ours), graph.y, split, seed)
-    seconds = time.process_time() - started
+    found, seconds = timed(best_of, RIVALS.get(method, ours), graph.y, split, seed)
     return {"dataset": name, "method": method, "seed": seed, **found, "seconds": seconds}
 
 
@@ -139,14 +135,12 @@ def cost(
             "fit": fit,
             "node": float(np.median(seconds[1:])),
             "node_p90": float(np.percentile(seconds[1:], 90)),
-            "node_worst": max(seconds[1:]),
             "moved": float(np.median(moved[1:])),
             "moved_p90": float(np.percentile(moved[1:], 90)),
-            "moved_worst": max(moved[1:]),
             "thousand_rows": processor_seconds(embedder.transform, some),
             "held_bytes": _held(embedder),
         }
-    return {"benchmark": "embeddings-cost", "versions": versions(), "costs": costs}
+    return {"benchmark": "embeddings-cost", "costs": costs}
 
 
 def _tiny(graph: Graph) -> Graph:
@@ -212,17 +206,16 @@ def verdict(report: Report) -> str:
 
 def costs(report: Report) -> str:
     """Lay out costs by graph."""
-    rows = [
-        (
-            name,
-            f"{value['fit']:.1f} s",
-            f"{1e3 * value['node']:.1f} / {1e3 * value['node_p90']:.1f} ms",
-            f"{value['moved']:,.0f} / {value['moved_p90']:,.0f}",
-            f"{1e3 * value['thousand_rows']:.0f} ms",
-            f"{value['held_bytes'] / 1e6:.0f} MB",
-        )
-        for name, value in report["costs"].items()
-    ]
-    header = ("", "fit", "forget a node", "rows that move", "1,000 rows", "held")
-    note = "Medians / 90 % of requests; processor time of one thread."
-    return f"{markdown_table(header, rows)}\n\n{note}"
+    header = " | fit | forget a node | rows that move | 1,000 rows | held"
+    row = (
+        "{name} | {fit:.1f} s | {node:ms} / {node_p90:ms} ms | {moved:,.0f} / {moved_p90:,.0f} | "
+        "{thousand_rows:ms0} ms | {held_bytes:mb} MB"
+    )
+    known = [{"name": name, **value} for name, value in report["costs"].items()]
+    words: dict[str, Callable[[Any], str]] = {
+        "ms": lambda s: f"{1e3 * s:.1f}",
+        "ms0": lambda s: f"{1e3 * s:.0f}",
+        "mb": lambda size: f"{size / 1e6:.0f}",
+    }
+    table = filled(header, row, known, words=words)
+    return f"{table}\n\nMedians / 90 % of requests; processor time of one thread."

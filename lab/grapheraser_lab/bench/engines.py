@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import lru_cache
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -21,7 +22,6 @@ from grapheraser.engines import reference
 from grapheraser.engines.cpu import train_shard, warm_up
 from grapheraser.engines.cpu.train import PreparedShard
 from grapheraser.engines.task import ShardTask, TrainingConfig
-from grapheraser.environment import versions
 from grapheraser.execution import LocalExecutor
 from grapheraser.graph import Graph
 from grapheraser.models import GNNS, PRESETS, ModelSpec
@@ -29,10 +29,10 @@ from grapheraser.nodes import GraphEraser
 from grapheraser.reports.wording import duration, plural
 from grapheraser_lab.bench.comparison import EPOCHS, geometric_mean, pyg_loop, shard_tasks
 from grapheraser_lab.bench.sparse import sparse_scratch_seconds
-from grapheraser_lab.figures.tables import markdown_table
+from grapheraser_lab.figures.tables import filled, markdown_table
 from grapheraser_lab.framework.cell import KINDS, Cell, Kind
-from grapheraser_lab.framework.runner import measured_cells
-from grapheraser_lab.timing import processor_seconds
+from grapheraser_lab.framework.runner import measured_f1
+from grapheraser_lab.timing import processor_seconds, swept
 
 # What the engine is compared with, the fairest first.
 _RIVALS = {"sparse_seconds": "sparse PyTorch", "pyg_seconds": "PyG, dense features"}
@@ -46,7 +46,6 @@ def run(
     *,
     partition: str = "metis",
     repeats: int = 5,
-    root: str | Path | None = None,
     seed: int = 0,
     progress: Callable[[str], None] = lambda text: None,
 ) -> dict[str, Any]:
@@ -61,7 +60,7 @@ def run(
     for model in models:
         warm_up(PRESETS[model])
     for name in datasets:
-        tasks = shard_tasks(load_dataset(name, root), partition, default_shards(name), seed)
+        tasks = shard_tasks(load_dataset(name), partition, default_shards(name), seed)
         tasks.sort(key=lambda task: (task.graph.num_nodes, task.shard))
         for model in models:
             progress(f"{name} {model}")
@@ -73,7 +72,6 @@ def run(
         "partition": partition,
         "epochs": EPOCHS,
         "threads": 1,
-        "versions": versions(),
         "rows": rows,
         "all_shards": all_shards,
     }
@@ -106,7 +104,6 @@ def _one_shard(
         "model": model,
         "nodes": task.graph.num_nodes,
         "edges": task.graph.num_edges,
-        "nonzeros": int(task.graph.x.nnz),
         "columns": len(task.columns(spec)),
         "engine_seconds": float(np.median(ours)),
         "epochs_seconds": min(loops),
@@ -195,46 +192,39 @@ def modules(
     num_shards: int = 20,
     aggregations: Iterable[str] = ("routed", "mean"),
     repeats: int = 50,
-    root: str | Path | None = None,
     seed: int = 0,
     progress: Callable[[str], None] = lambda text: None,
 ) -> dict[str, Any]:
     """Predict test nodes one by one, and a hundred at once."""
-    rows = []
-    for name in datasets:
-        graph = load_dataset(name, root)
-        alone = _whole_graph(graph)
-        for aggregation in aggregations:
-            progress(f"{name} {aggregation}")
-            eraser = GraphEraser(
-                model=_sage, num_shards=num_shards, aggregation=aggregation, epochs=1, seed=seed
-            ).fit(graph)
-            nodes = graph.test_nodes[: repeats + 1]
-            first, *others = [processor_seconds(eraser.predict, [node]) for node in nodes]
-            rows.append(
-                {
-                    "dataset": graph.name,
-                    "shards": len(eraser.shards_),
-                    "aggregation": aggregation,
-                    "first": first,
-                    "median": float(np.median(others)),
-                    "p95": float(np.quantile(others, 0.95)),
-                    "hundred": processor_seconds(eraser.predict, graph.test_nodes[:100]),
-                    "pyg": alone,
-                }
-            )
-    return {"benchmark": "modules", "versions": versions(), "rows": rows}
+
+    def row(name: str, aggregation: str) -> dict[str, Any]:
+        graph = load_dataset(name)
+        eraser = GraphEraser(
+            model=_sage, num_shards=num_shards, aggregation=aggregation, epochs=1, seed=seed
+        ).fit(graph)
+        nodes = graph.test_nodes[: repeats + 1]
+        first, *others = [processor_seconds(eraser.predict, [node]) for node in nodes]
+        return {
+            "shards": len(eraser.shards_),
+            "first": first,
+            "median": float(np.median(others)),
+            "p95": float(np.quantile(others, 0.95)),
+            "hundred": processor_seconds(eraser.predict, graph.test_nodes[:100]),
+            "pyg": _whole_graph(graph),
+        }
+
+    rows = swept(row, progress, dataset=datasets, aggregation=aggregations)
+    return {"benchmark": "modules", "rows": rows}
 
 
 def _modules_table(report: dict[str, Any]) -> str:
     """One row per data set and aggregation."""
-    keys = ("first", "median", "p95", "hundred", "pyg")
-    rows = [
-        (row["dataset"], str(row["shards"]), row["aggregation"], *(duration(row[k]) for k in keys))
-        for row in report["rows"]
-    ]
-    header = ("data", "shards", "aggregation", "first node", "median", "95 %", "100 nodes", "PyG")
-    return markdown_table(header, rows)
+    header = "data | shards | aggregation | first node | median | 95 % | 100 nodes | PyG"
+    row = (
+        "{dataset} | {shards} | {aggregation} | {first:time} | {median:time} | {p95:time} | "
+        "{hundred:time} | {pyg:time}"
+    )
+    return filled(header, row, report["rows"])
 
 
 def _whole_graph(graph: Any, repeats: int = 5) -> float:
@@ -272,23 +262,20 @@ def fidelity(
 
     Returns: a JSON-able report with every single F1.
     """
+    told = {"epochs": epochs}
     cells = {
         (name, model, engine): [
-            Cell.of("fidelity", dataset=name, model=model, engine=engine, epochs=epochs, seed=seed)
+            Cell.of("fidelity", dataset=name, model=model, engine=engine, seed=seed, **told)
             for seed in range(seeds)
         ]
-        for name in datasets
-        for model in models
-        for engine in ENGINES
+        for name, model, engine in product(datasets, models, ENGINES)
     }
-    every = [cell for group in cells.values() for cell in group]
-    results = measured_cells(every, folder, progress=progress)
-    f1 = {key: [results[cell].value["f1"] for cell in group] for key, group in cells.items()}
+    f1 = measured_f1(cells, folder, progress)
     rows = [
         {"dataset": name, "model": model, "f1": {e: f1[name, model, e] for e in ENGINES}}
         for name, model in dict.fromkeys(key[:2] for key in cells)
     ]
-    return {"benchmark": "fidelity", "epochs": epochs, "versions": versions(), "rows": rows}
+    return {"benchmark": "fidelity", **told, "rows": rows}
 
 
 def measure(config: Mapping[str, Any]) -> dict[str, Any]:

@@ -6,7 +6,6 @@ and the weights of its members are learned from the training folds. Times are pr
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
@@ -16,9 +15,9 @@ from numpy.typing import NDArray
 
 import grapheraser as ge
 from grapheraser.datasets.load import data_root
-from grapheraser.environment import versions
 from grapheraser.seeding import generator
-from grapheraser_lab.figures.tables import markdown_table
+from grapheraser_lab.figures.tables import filled
+from grapheraser_lab.timing import processor_seconds
 
 _SETS = ("mutag", "ptc", "enzymes", "proteins", "imdbbinary", "nci1", "tox21", "esol")
 # Numbers of references for the curve of accuracy against cost.
@@ -28,13 +27,12 @@ _REFERENCES = (256, 1024, 4096)
 def run(
     datasets: Iterable[str] = _SETS,
     *,
-    root: str | Path | None = None,
     sizes: Iterable[int] = (100_000, 1_000_000),
     requests: int = 40,
     progress: Callable[[str], None] = lambda text: None,
 ) -> dict[str, Any]:
     """Score every collection, and time requests on NCI1 and on generated molecules."""
-    folder = (Path(root) if root else data_root()) / "tasks" / "graphs"
+    folder = data_root() / "tasks" / "graphs"
     rows, chosen = [], list(datasets)
     for name in chosen:
         progress(name)
@@ -55,7 +53,6 @@ def run(
         )
     return {
         "benchmark": "graphs",
-        "versions": versions(),
         "rows": rows,
         "cost": cost,
         "curve": curve,
@@ -64,27 +61,30 @@ def run(
 
 def markdown(report: dict[str, Any]) -> str:
     """The report as tables."""
-    scores = [
-        (row["dataset"], row["score"], f"{row['mean']:.3f}", f"{row['error']:.3f}")
-        for row in report["rows"]
-    ]
-    timed = [(row["graphs"], f"{row['fit']:.1f} s", *_times(row)) for row in (*report["cost"],)]
-    curve = [
-        (str(row["references"]), f"{row['mean']:.3f}", *_times(row)) for row in report["curve"]
-    ]
+    timed = "{forget:ms} | {forget_p90:ms} | {predict:ms}"
+    names = "forget one | slowest tenth | predict one"
+    words = {"ms": lambda seconds: f"{1000 * seconds:.1f} ms"}
     return "\n\n".join(
         (
-            markdown_table(("collection", "score", "mean", "standard error"), scores),
-            markdown_table(("graphs", "fit", "forget one", "slowest tenth", "predict one"), timed),
-            markdown_table(
-                ("references", "accuracy", "forget one", "slowest tenth", "predict one"), curve
+            filled(
+                "collection | score | mean | standard error",
+                "{dataset} | {score} | {mean:.3f} | {error:.3f}",
+                report["rows"],
+            ),
+            filled(
+                f"graphs | fit | {names}",
+                f"{{graphs}} | {{fit:.1f}} s | {timed}",
+                report["cost"],
+                words=words,
+            ),
+            filled(
+                f"references | accuracy | {names}",
+                f"{{references}} | {{mean:.3f}} | {timed}",
+                report["curve"],
+                words=words,
             ),
         )
     )
-
-
-def _times(row: dict[str, Any]) -> tuple[str, ...]:
-    return tuple(f"{1000 * row[key]:.1f} ms" for key in ("forget", "forget_p90", "predict"))
 
 
 def _default(path: Path) -> tuple[ge.CollectionEraser, ge.Collection]:
@@ -122,21 +122,14 @@ def _mean_auc(y: NDArray[Any], likely: NDArray[Any]) -> float:
 
 
 def _timed(eraser: ge.CollectionEraser, collection: ge.Collection, requests: int) -> dict[str, Any]:
-    started = time.process_time()
-    eraser.fit(collection)
-    fit = time.process_time() - started
+    fit = processor_seconds(eraser.fit, collection)
     some = generator(0, "bench", "graphs").permutation(collection.train_graphs)
     some = some[: 2 * requests + 3].tolist()
-    forget, predict = [], []
-    for at, name in enumerate(some[: requests + 3]):
-        started = time.process_time()
-        eraser.unlearn(ge.Graphs([name]))
-        forget += [time.process_time() - started] if at > 2 else []  # what is made once is not
+    gone, asked = some[: requests + 3], some[requests + 3 :]
+    forget = [processor_seconds(eraser.unlearn, ge.Graphs([name])) for name in gone]
+    forget = forget[3:]  # what is made once is not counted
     eraser.predict(some[-1:])
-    for name in some[requests + 3 :]:
-        started = time.process_time()
-        eraser.predict([name])
-        predict.append(time.process_time() - started)
+    predict = [processor_seconds(eraser.predict, [name]) for name in asked]
     return {
         "fit": fit,
         "forget": float(np.median(forget)),

@@ -15,8 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from grapheraser.environment import versions
-from grapheraser_lab.figures.tables import markdown_table
+from grapheraser_lab.figures.tables import filled, markdown_table
 from grapheraser_lab.framework.cell import Cell
 from grapheraser_lab.framework.runner import measured_cells
 from grapheraser_lab.framework.shared_cells import CLOSED, ENCODERS, chosen, link_cells
@@ -74,7 +73,7 @@ def run(
                 "dropout": best.config.get("dropout"),
             }
         )
-    return {"benchmark": "links", "versions": versions(), "cells": found}
+    return {"benchmark": "links", "cells": found}
 
 
 def cost(
@@ -97,7 +96,7 @@ def cost(
     }
     results = measured_cells(cells.values(), folder, progress=progress)
     costs = {name: results[cell].value for name, cell in cells.items()}
-    return {"benchmark": "links-cost", "versions": versions(), "costs": costs}
+    return {"benchmark": "links-cost", "costs": costs}
 
 
 def means(report: Report) -> dict[tuple[str, str], dict[str, float]]:
@@ -156,16 +155,8 @@ def verdict(report: Report) -> str:
 
 def costs(report: Report) -> str:
     """Processor time of one thread, by operation."""
-    rows = [
-        (
-            name,
-            f"{value['fit']:.2f} s",
-            f"{1e3 * value['edge']:.1f} ms",
-            f"{1e3 * value['node']:.1f} ms",
-            f"{value['pairs']:.2f} s",
-            f"{1e3 * value['rank']:.0f} ms",
-        )
-        for name, value in report["costs"].items()
-    ]
-    header = ("", "fit", "forget an edge", "forget a node", "10,000 pairs", "rank")
-    return f"{markdown_table(header, rows)}\n\nMedians, processor time of one thread."
+    header = " | fit | forget an edge | forget a node | 10,000 pairs | rank"
+    row = "{name} | {fit:.2f} s | {edge:ms} | {node:ms} | {pairs:.2f} s | {rank:ms0}"
+    known = [{"name": name, **value} for name, value in report["costs"].items()]
+    words = {"ms": lambda s: f"{1e3 * s:.1f} ms", "ms0": lambda s: f"{1e3 * s:.0f} ms"}
+    return f"{filled(header, row, known, words=words)}\n\nMedians, processor time of one thread."

@@ -11,7 +11,6 @@ verified: all is fitted again and every tensor compared, what was learned from t
 from __future__ import annotations
 
 import tempfile
-import time
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import nullcontext
 from pathlib import Path
@@ -24,7 +23,6 @@ import grapheraser as ge
 from grapheraser.aggregation.members.base import labelled_places
 from grapheraser.aggregation.members.ridge import FittedRidge
 from grapheraser.aggregation.pooled import FittedPool
-from grapheraser.environment import versions
 from grapheraser.execution import LocalExecutor
 from grapheraser.graph import TRAIN, UNLABELLED, Graph
 from grapheraser.graph.pages.stored import is_stored
@@ -34,7 +32,7 @@ from grapheraser.seeding import generator
 from grapheraser.store.importing import import_graph
 from grapheraser_lab.bench.stages import CLOSED_FORM, plan_of
 from grapheraser_lab.figures.tables import markdown_table
-from grapheraser_lab.framework.cell import hardware
+from grapheraser_lab.timing import timed
 
 _BLOCK = 2**13  # products of rows are at most 2**32: so many add up exactly in float64
 _FIXED, _BOUND = 2.0**16, 16.0
@@ -64,8 +62,7 @@ def run(
                 progress(f"{name} import")
                 import_graph(plan_of(name), store)
             rows.append(_compared(store, name, requests, progress))
-    here = {"versions": versions(), "hardware": hardware()}
-    return {"benchmark": "member-sums", "requests": requests, **here, "rows": rows}
+    return {"benchmark": "member-sums", "requests": requests, "rows": rows}
 
 
 def _compared(
@@ -81,9 +78,7 @@ def _compared(
         rest = rest.without(request)
     kept = {key: np.asarray(value) for key, value in _sums(eraser).items()}
     progress(f"{name} sums once more")
-    started = time.process_time()
-    again = summed(rest, eraser)
-    seconds = time.process_time() - started
+    again, seconds = timed(summed, rest, eraser)
     progress(f"{name} verify")
     return {
         "dataset": name,

@@ -13,10 +13,8 @@ import math
 import resource
 import subprocess
 import sys
-import time
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
-from pathlib import Path
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -36,8 +34,9 @@ from grapheraser.partition import (
 from grapheraser.partition.quality import measure_labels
 from grapheraser.reports.wording import duration, plural
 from grapheraser.seeding import generator
-from grapheraser_lab.figures.tables import markdown_table
+from grapheraser_lab.figures.tables import filled, markdown_table
 from grapheraser_lab.framework import published as paper
+from grapheraser_lab.timing import timed
 
 UNIT = "metis (k-way)"
 SCALE_SIZES = (10_000, 100_000, 1_000_000)
@@ -45,20 +44,9 @@ SCALE_SHARDS = 100
 SCALE_DEGREE = 20
 
 
-@dataclass(frozen=True)
-class _Given:
-    """An embedding that was computed before, so that it isn't part of the time."""
-
-    points: Any
-
-    def __call__(self, graph: Graph, seed: int) -> Any:
-        return self.points
-
-
 def run(
     datasets: Iterable[str] = paper.DATASETS,
     *,
-    root: str | Path | None = None,
     repeats: int = 3,
     seed: int = 0,
     progress: Callable[[str], None] = lambda text: None,
@@ -71,31 +59,27 @@ def run(
     rows = []
     for name in datasets:
         progress(name)
-        training = load_dataset(name, root).training_graph
+        training = load_dataset(name).training_graph
         num_shards = default_shards(name)
-        started = time.process_time()
-        points = smoothed_features(training, seed)
-        embedding_seconds = time.process_time() - started
-        methods = _methods(_Given(points))
+        points, embedding_seconds = timed(smoothed_features, training, seed)
+        methods = _methods(points)
         unit = _measured(training, methods.pop(UNIT), num_shards, seed, repeats)
-        for method, partitioner in {UNIT: None, **methods}.items():
+        found = {UNIT: unit}
+        for method, partitioner in methods.items():
             progress(f"{name} {method}")
-            row = (
-                unit
-                if partitioner is None
-                else _measured(training, partitioner, num_shards, seed, repeats)
-            )
-            rows.append(
-                {
-                    "dataset": name,
-                    "method": method,
-                    "num_shards": num_shards,
-                    "nodes": training.num_nodes,
-                    **row,
-                    "relative": row["seconds"] / unit["seconds"],
-                    "embedding_seconds": embedding_seconds if "ekm" in method else None,
-                }
-            )
+            found[method] = _measured(training, partitioner, num_shards, seed, repeats)
+        rows += [
+            {
+                "dataset": name,
+                "method": method,
+                "num_shards": num_shards,
+                "nodes": training.num_nodes,
+                **row,
+                "relative": row["seconds"] / unit["seconds"],
+                "embedding_seconds": embedding_seconds if "ekm" in method else None,
+            }
+            for method, row in found.items()
+        ]
     here = {"unit": UNIT, "seed": seed, "repeats": repeats}
     return {"benchmark": "partition", **here, "rows": rows}
 
@@ -167,21 +151,13 @@ def markdown(report: dict[str, Any]) -> str:
 
 
 def _scale_table(rows: list[dict[str, Any]]) -> str:
-    return markdown_table(
-        ("nodes", "edges", "method", "time", "relative", "peak memory", "edges kept"),
-        [
-            (
-                f"{r['nodes']:,}",
-                f"{r['edges']:,}",
-                r["method"],
-                duration(r["seconds"]),
-                f"{r.get('relative', 1.0):.2f}",
-                f"{r['peak_bytes'] / 1e9:.2f} GB",
-                f"{r['edges_kept']:.3f}",
-            )
-            for r in rows
-        ],
+    header = "nodes | edges | method | time | relative | peak memory | edges kept"
+    row = (
+        "{nodes:,} | {edges:,} | {method} | {seconds:time} | {relative:.2f} | {peak_bytes:gb} | "
+        "{edges_kept:.3f}"
     )
+    known = [{"relative": 1.0, **found} for found in rows]
+    return filled(header, row, known, words={"gb": lambda size: f"{size / 1e9:.2f} GB"})
 
 
 def convergence_markdown(report: dict[str, Any]) -> str:
@@ -199,12 +175,12 @@ def convergence_markdown(report: dict[str, Any]) -> str:
     return markdown_table(("method", *names), rows)
 
 
-def _methods(embedding: _Given) -> dict[str, Partitioner]:
-    """The unit first, then every registered method; embeddings are given, not computed."""
+def _methods(points: Any) -> dict[str, Partitioner]:
+    """The unit first, then every registered method; the embedding is given, not computed."""
     methods: dict[str, Partitioner] = {UNIT: MetisPartitioner(variant="kway", repair=False)}
     methods |= {name: PARTITIONERS.get(name)() for name in PARTITIONERS}
     for clustering in (EkmPartitioner, BekmPartitioner, BekmHungarianPartitioner):
-        methods[clustering.name] = clustering(embedding=embedding)
+        methods[clustering.name] = clustering(embedding=lambda graph, seed: points)
     try:
         import kaminpar  # noqa: F401
     except ImportError:
@@ -218,30 +194,24 @@ def _measured(
     capacity = math.ceil(training.num_nodes / num_shards)
     times = []
     for _ in range(repeats):
-        started = time.process_time()
-        assignment = partitioner(training, num_shards, capacity=capacity, seed=seed)
-        times.append(time.process_time() - started)
+        cut = partial(partitioner, training, num_shards, capacity=capacity, seed=seed)
+        assignment, seconds = timed(cut)
+        times.append(seconds)
     quality = measure_labels(training, assignment.labels, num_shards)
-    sizes = np.bincount(assignment.labels, minlength=num_shards)
     return {
         "seconds": min(times),
         "times": times,
         "edges": training.num_edges,
         "edges_kept": quality.edges_kept,
-        "label_entropy": float(quality.label_entropy.mean()),
-        "capacity": capacity,
-        "largest": int(sizes.max()),
-        "smallest": int(sizes.min()),
         "moved": list(assignment.moved),
         "converged": assignment.converged,
-        "notes": list(assignment.notes),
     }
 
 
 def _warm_up() -> None:
     """Compile everything on a tiny graph, so that no compilation is timed."""
     tiny = generated_graph(60, degree=6)
-    for partitioner in _methods(_Given(smoothed_features(tiny, 0))).values():
+    for partitioner in _methods(smoothed_features(tiny, 0)).values():
         # 7 and 6 shards: with room to spare, and without.
         for num_shards in (7, 6):
             partitioner(tiny, num_shards, capacity=math.ceil(60 / num_shards), seed=0)

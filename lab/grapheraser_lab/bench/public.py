@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from functools import lru_cache
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -16,15 +17,14 @@ import scipy.sparse as sp
 import torch
 
 from grapheraser.datasets import load_dataset
-from grapheraser.environment import versions
 from grapheraser.execution import LocalExecutor
 from grapheraser.graph import Graph
 from grapheraser.models import ModelSpec
 from grapheraser.nodes import GraphEraser
-from grapheraser_lab.bench.comparison import pyg_module
+from grapheraser_lab.bench.comparison import pyg_f1, pyg_module
 from grapheraser_lab.figures.tables import markdown_table
 from grapheraser_lab.framework.cell import KINDS, Cell, Kind
-from grapheraser_lab.framework.runner import measured_cells
+from grapheraser_lab.framework.runner import measured_f1
 
 EPOCHS = 200
 SPEC = ModelSpec("gcn", hidden=16, weight_decay=5e-4)
@@ -51,43 +51,33 @@ def run(
     Returns: a JSON-able report with every single F1.
     """
     cells = {
-        (name, side): [
-            Cell.of("public", dataset=name, side=side, seed=seed) for seed in range(seeds)
-        ]
-        for name in datasets
-        for side in SIDES
+        (name, side): [Cell.of("public", dataset=name, side=side, seed=n) for n in range(seeds)]
+        for name, side in product(datasets, SIDES)
     }
-    every = [cell for group in cells.values() for cell in group]
-    results = measured_cells(every, folder, progress=progress)
-    f1 = {key: [results[cell].value["f1"] for cell in group] for key, group in cells.items()}
+    f1 = measured_f1(cells, folder, progress)
     rows = [
         {"dataset": name, "f1": {side: f1[name, side] for side in SIDES}}
         for name in dict.fromkeys(key[0] for key in cells)
     ]
-    return {"benchmark": "public", "epochs": EPOCHS, "versions": versions(), "rows": rows}
+    return {"benchmark": "public", "epochs": EPOCHS, "rows": rows}
 
 
 def measure(config: Mapping[str, Any]) -> dict[str, Any]:
     """Micro F1 of one side on one published split."""
     graph, side, seed = published(config["dataset"]), config["side"], config["seed"]
     if side == PYG:
-        return {"f1": pyg_f1(graph, SPEC, EPOCHS, seed)}
+        return {"f1": loop_f1(graph, SPEC, EPOCHS, seed)}
     options = {"context": "all", "seed": seed, "executor": LocalExecutor(workers=1)}
     return {"f1": GraphEraser(**ARGUMENTS[side], **options).fit(graph).score(graph.test_nodes)}
 
 
-def pyg_f1(graph: Graph, spec: ModelSpec, epochs: int, seed: int) -> float:
+def loop_f1(graph: Graph, spec: ModelSpec, epochs: int, seed: int) -> float:
     """Micro F1 of a plain loop on the whole graph, with a loss on the training nodes."""
     torch.manual_seed(seed)
     whole = graph.with_context("all").training_graph
     module, train = pyg_module(whole, spec)
     train(epochs)
-    module.eval()
-    x, edges = torch.from_numpy(graph.x.toarray()), torch.from_numpy(graph.edge_index)
-    with torch.no_grad():
-        found = module(x, edges).argmax(dim=1).numpy()
-    at = graph.positions(graph.test_nodes)
-    return float((found[at] == graph.y[at]).mean())
+    return pyg_f1(module, graph, graph.test_nodes)
 
 
 @lru_cache(maxsize=1)

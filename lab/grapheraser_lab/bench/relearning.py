@@ -6,23 +6,21 @@ a busy machine stretches the wall clock, not these.
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Iterable
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from grapheraser.aggregation import MEMBERS, Aggregator, Change, LearnedAggregator, PooledAggregator
 from grapheraser.datasets import default_shards, load_dataset
-from grapheraser.environment import versions
 from grapheraser.eraser.plan import plan_removal
 from grapheraser.eraser.state import State, change_state
 from grapheraser.graph import Nodes, coalesce
 from grapheraser.nodes import GraphEraser
 from grapheraser.reports.wording import duration
 from grapheraser.seeding import generator
-from grapheraser_lab.figures.tables import markdown_table
+from grapheraser_lab.figures.tables import filled
+from grapheraser_lab.timing import timed
 
 AGGREGATORS: dict[str, Aggregator] = {
     "learned": LearnedAggregator(),
@@ -39,7 +37,6 @@ def run(
     requests: int = 20,
     partition: str = "hash",
     epochs: int = 100,
-    root: str | Path | None = None,
     seed: int = 0,
     progress: Callable[[str], None] = lambda text: None,
 ) -> dict[str, Any]:
@@ -49,8 +46,8 @@ def run(
         for model in models:
             progress(f"{name} {model}")
             options = {"num_shards": default_shards(name), "partition": partition, "seed": seed}
-            rows += _measure(load_dataset(name, root), model, epochs, requests, options)
-    return {"benchmark": "relearning", "versions": versions(), "rows": rows}
+            rows += _measure(load_dataset(name), model, epochs, requests, options)
+    return {"benchmark": "relearning", "rows": rows}
 
 
 def _measure(
@@ -68,12 +65,9 @@ def _measure(
         # One after the other: each keeps to its own part of the cache.
         fitted, spent = rule.fit(start), []
         for ensemble, change in steps:
-            started = time.process_time()
-            fitted = rule.refit(fitted, ensemble, change)
-            spent.append(time.process_time() - started)
-        started = time.process_time()
-        fresh = rule.fit(state.ensemble)
-        afresh = time.process_time() - started
+            fitted, seconds = timed(rule.refit, fitted, ensemble, change)
+            spent.append(seconds)
+        fresh, afresh = timed(rule.fit, state.ensemble)
         same = all(
             fresh.tensors[key].tobytes() == tensor.tobytes()
             for key, tensor in fitted.tensors.items()
@@ -107,16 +101,9 @@ def _forget(settings: Any, state: State, node: int) -> tuple[State, Change]:
 
 def markdown(report: dict[str, Any]) -> str:
     """One row per data set, model and aggregation."""
-    rows = [
-        (
-            row["dataset"],
-            row["model"],
-            str(row["shards"]),
-            row["aggregation"],
-            *(duration(row[key] / 1000) for key in ("median_ms", "p95_ms", "afresh_ms")),
-            "yes" if row["identical"] else "NO",
-        )
-        for row in report["rows"]
-    ]
-    header = ("data", "model", "shards", "aggregation", "median", "95 %", "afresh", "same bits")
-    return markdown_table(header, rows)
+    header = "data | model | shards | aggregation | median | 95 % | afresh | same bits"
+    row = (
+        "{dataset} | {model} | {shards} | {aggregation} | {median_ms:ms} | {p95_ms:ms} | "
+        "{afresh_ms:ms} | {identical:yes}"
+    )
+    return filled(header, row, report["rows"], words={"ms": lambda value: duration(value / 1000)})

@@ -26,7 +26,6 @@ from typing import Any
 
 import numpy as np
 
-from grapheraser.environment import versions
 from grapheraser.reports.wording import duration
 from grapheraser_lab.bench.stages import (
     CLOSED_FORM,
@@ -39,7 +38,7 @@ from grapheraser_lab.bench.stages import (
     row_stages,
 )
 from grapheraser_lab.figures.curves import Curves
-from grapheraser_lab.figures.tables import markdown_table
+from grapheraser_lab.figures.tables import filled, markdown_table
 
 _REQUESTS = 100
 
@@ -50,7 +49,6 @@ def run(
     *,
     partitions: Iterable[str] = ("hash", "ldg", "blpa"),
     requests: int = _REQUESTS,
-    root: str | Path | None = None,
     keep: str | Path | None = None,
     progress: Callable[[str], None] = lambda text: None,
 ) -> dict[str, Any]:
@@ -61,7 +59,6 @@ def run(
         models: names.
         partitions: of generated graphs, names.
         requests: how many nodes to forget one by one.
-        root: the data folder.
         keep: where graph stores, runs and the results of finished stages are kept, so that the same
             call goes on after an interruption; default: nowhere.
         progress: is told what comes next.
@@ -72,7 +69,7 @@ def run(
             kept = Kept(Path(folder) / name, {"requests": requests})
             kept.check()
             progress(f"{name} import")
-            imported = kept.result("import") or _apart(import_stage, kept, name, root)
+            imported = kept.result("import") or _apart(import_stage, kept, name)
             for model in models:
                 progress(f"{name} {model}")
                 rows.append(imported | _apart(row_stages, kept, name, model))
@@ -80,8 +77,7 @@ def run(
                 progress(f"{name} partition by {method}")
                 found = kept.result(f"partition-{method}")
                 parts.append(found or _apart(partition_stage, kept, name, method))
-    report = {"benchmark": "scale", "threads": 1, "versions": versions()}
-    return {**report, "rows": rows, "partitions": parts}
+    return {"benchmark": "scale", "threads": 1, "rows": rows, "partitions": parts}
 
 
 def _apart(function: Callable[..., dict[str, Any]], *arguments: Any) -> dict[str, Any]:
@@ -101,30 +97,26 @@ def markdown(report: dict[str, Any]) -> str:
 
 def by_size(report: dict[str, Any]) -> str:
     """One row per generated graph and model; seconds of the processor."""
-    names = {
-        "import": "import",
-        "open": "open",
-        "fit": "fit",
-        "first_save": "first save",
-        "request": "a node forgotten",
-        "request_and_save": "and saved",
-        "predict": "predict 10,000",
-        "load": "load",
-        "verify": "verify",
-    }
-    header = ("edges", "nodes", "model", "shards", *names.values(), "same bits", "F1", "memory")
-    rows = [
-        (
-            *(f"{row['edges']:,}", f"{row['nodes']:,}", row["model"], f"{row['shards']:,}"),
-            *("" if row[name] is None else duration(row[name][1]) for name in names),
-            _compared(row),
-            f"{row['f1']:.3f}",
-            f"{row['peak_gb']:.1f} GB",
-        )
-        for row in report["rows"]
-        if is_generated(row["dataset"])
-    ]
-    return markdown_table(header, rows) if rows else ""
+    header = (
+        "edges | nodes | model | shards | import | open | fit | first save | a node forgotten | "
+        "and saved | predict 10,000 | load | verify | same bits | F1 | memory"
+    )
+    row = (
+        "{edges:,} | {nodes:,} | {model} | {shards:,} | {import:spent} | {open:spent} | {fit:spent}"
+        " | {first_save:spent} | {request:spent} | {request_and_save:spent} | {predict:spent} | "
+        "{load:spent} | {verify:spent} | {compared} | {f1:.3f} | {peak_gb:.1f} GB"
+    )
+    known = [row | {"compared": _compared(row)} for row in _generated(report)]
+    return filled(header, row, known, words={"spent": _spent}) if known else ""
+
+
+def _generated(report: Mapping[str, Any]) -> list[dict[str, Any]]:
+    return [row for row in report["rows"] if is_generated(row["dataset"])]
+
+
+def _spent(seconds: Sequence[float] | None) -> str:
+    """Of the processor."""
+    return "" if seconds is None else duration(seconds[1])
 
 
 def _compared(row: dict[str, Any]) -> str:
@@ -136,45 +128,31 @@ def _compared(row: dict[str, Any]) -> str:
 
 def real(report: dict[str, Any]) -> str:
     """One row per real graph and model; seconds of the processor."""
-    names = {
-        "fit": "fit",
-        "hub": "the hub forgotten and saved",
-        "request": "a node",
-        "request_and_save": "and saved",
-        "verify": "verify",
-    }
-    header = ("data set", "nodes", "edges", "model", "hub", *names.values())
-    rows = [
-        (
-            *(row["dataset"], f"{row['nodes']:,}", f"{row['edges']:,}", row["model"]),
-            f"{row['hub_degree']:,} neighbours",
-            *(duration(row[name][1]) for name in names),
-            f"{row['forgotten']:,}",
-            {True: "yes", False: "no"}[row["verified"]],
-        )
-        for row in report["rows"]
-        if not is_generated(row["dataset"])
-    ]
-    return markdown_table((*header, "forgotten", "same bits"), rows) if rows else ""
+    header = (
+        "data set | nodes | edges | model | hub | fit | the hub forgotten and saved | a node | "
+        "and saved | verify | forgotten | same bits"
+    )
+    row = (
+        "{dataset} | {nodes:,} | {edges:,} | {model} | {hub_degree:,} neighbours | {fit:spent} | "
+        "{hub:spent} | {request:spent} | {request_and_save:spent} | {verify:spent} | "
+        "{forgotten:,} | {verified:yes}"
+    )
+    known = [row for row in report["rows"] if not is_generated(row["dataset"])]
+    return filled(header, row, known, words={"spent": _spent}) if known else ""
 
 
 def partitioned(report: dict[str, Any]) -> str:
     """One row per generated graph and partitioner; seconds of the processor."""
-    header = ("edges", "partition", "shards", "time", "edge cut", "memory")
-    rows = [
-        (
-            *(f"{row['edges']:,}", row["method"], f"{row['shards']:,}"),
-            *(duration(row["partition"][1]), f"{row['cut']:.1%}", f"{row['peak_gb']:.1f} GB"),
-        )
-        for row in report["partitions"]
-    ]
-    return markdown_table(header, rows) if rows else ""
+    header = "edges | partition | shards | time | edge cut | memory"
+    row = "{edges:,} | {method} | {shards:,} | {partition:spent} | {cut:.1%} | {peak_gb:.1f} GB"
+    known = report["partitions"]
+    return filled(header, row, known, words={"spent": _spent}) if known else ""
 
 
 def curves(report: dict[str, Any]) -> list[Curves]:
     """Seconds and memory against the number of edges, one panel each."""
     panels = []
-    generated = [row for row in report["rows"] if is_generated(row["dataset"])]
+    generated = _generated(report)
     for name, title in (
         ("request", "forget a node"),
         ("request_and_save", "forget and save"),
@@ -261,7 +239,7 @@ def _measured(row: Mapping[str, Any], name: str) -> float:
 
 def laws(report: Mapping[str, Any]) -> dict[str, dict[str, Law]]:
     """The laws of each model, by what they tell."""
-    rows = [row for row in report["rows"] if is_generated(row["dataset"])]
+    rows = _generated(report)
     found: dict[str, dict[str, Law]] = {}
     for model in dict.fromkeys(row["model"] for row in rows):
         own = [row for row in rows if row["model"] == model]
@@ -276,11 +254,10 @@ def worst(report: Mapping[str, Any]) -> dict[str, float]:
     """The largest factor between a law and a measurement, by what they tell."""
     found = laws(report)
     factors: dict[str, float] = {}
-    for row in report["rows"]:
-        if is_generated(row["dataset"]):
-            for name, law in found[row["model"]].items():
-                factor = law.worst([row["edges"]], [_measured(row, name)])
-                factors[name] = max(factors.get(name, 1.0), factor)
+    for row in _generated(report):
+        for name, law in found[row["model"]].items():
+            factor = law.worst([row["edges"]], [_measured(row, name)])
+            factors[name] = max(factors.get(name, 1.0), factor)
     return factors
 
 
@@ -291,7 +268,7 @@ def planning(report: Mapping[str, Any]) -> str:
     cores of a cluster.
     """
     found = laws(report)
-    largest = max(row["edges"] for row in report["rows"] if is_generated(row["dataset"]))
+    largest = max(row["edges"] for row in _generated(report))
     one = ("edges", "model", "disk", "memory", "import", "fit, one core")
     header = (*one, f"{CLUSTER} cores", "import and fit", "load", "forget and save")
     lines: list[tuple[str, ...]] = []
@@ -316,15 +293,7 @@ def planning(report: Mapping[str, Any]) -> str:
 
 def deviations(report: Mapping[str, Any]) -> str:
     """How far the laws are from the measurements, at most."""
-    names = {
-        "import": "import",
-        "fit": "fit",
-        "load": "load",
-        "request_and_save": "forget and save",
-        "store_gb": "graph store",
-        "run_gb": "run",
-        "peak_gb": "memory",
-    }
-    factors = worst(report)
-    rows = [tuple(f"{factors[name]:.2f}x" for name in names)]
-    return markdown_table(tuple(names.values()), rows)
+    names = (*SECONDS, *GIGABYTES)
+    row = " | ".join(f"{{{name}:.2f}}x" for name in names)
+    header = "import | fit | forget and save | load | graph store | run | memory"
+    return filled(header, row, [worst(report)])

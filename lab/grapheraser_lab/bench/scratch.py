@@ -13,14 +13,12 @@ from typing import Any
 
 from grapheraser.datasets import load_dataset
 from grapheraser.engines import ShardTask, TrainingConfig, resolve_engine
-from grapheraser.environment import versions
 from grapheraser.graph import Graph
 from grapheraser.models import GNNS, PRESETS, ModelSpec
 from grapheraser.reports.wording import duration
 from grapheraser_lab.bench.comparison import EPOCHS, pyg_scratch_seconds
 from grapheraser_lab.bench.sparse import sparse_scratch_seconds
 from grapheraser_lab.figures.tables import markdown_table
-from grapheraser_lab.framework.cell import hardware
 from grapheraser_lab.timing import median_of, processor_seconds, with_error
 
 PRESET_NAMES = (*GNNS, *(f"{model}:paper" for model in GNNS))
@@ -72,8 +70,6 @@ def run(
     return {
         "benchmark": "scratch",
         "epochs_measured": measured,
-        "versions": versions(),
-        "hardware": hardware(),
         "rows": rows,
     }
 

@@ -17,21 +17,18 @@ import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
-from datetime import datetime
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from grapheraser.datasets import load_dataset
-from grapheraser.environment import versions
 from grapheraser.errors import ServiceError
 from grapheraser.graph import Graph
 from grapheraser.nodes import GraphEraser
-from grapheraser.reports.wording import duration
 from grapheraser.service.client import Client
 from grapheraser_lab.bench.http import Load, drive, message
-from grapheraser_lab.figures.tables import markdown_table
+from grapheraser_lab.figures.tables import filled
 
 DATASETS = {"cora": 20, "physics": 100}  # with the number of shards
 REQUESTS = 1000
@@ -75,7 +72,7 @@ def run(
                 counts = (requests, predictions)
                 rows.append({"dataset": name} | _measured(target, graph, counts, seconds, progress))
     settings = {"connections": CONNECTIONS, "batch": BATCH, "window": 1.0}
-    return {"benchmark": "service", "versions": versions(), "settings": settings, "rows": rows}
+    return {"benchmark": "service", "settings": settings, "rows": rows}
 
 
 @dataclass(frozen=True)
@@ -161,7 +158,6 @@ def _measured(
     progress(f"{target.name}: collecting {len(found)} receipts")
     receipts = [_receipt(target, one["id"]) for one in found]
     collected = drive(address, receipts, connections=CONNECTIONS["submit"], seconds=seconds)
-    waits = [_seconds(one["received"], done) for one in found if (done := one["completed"])]
     return {
         "shards": DATASETS.get(target.name, 20),
         "submit": submitted.summary(),
@@ -173,8 +169,6 @@ def _measured(
         "until_completed": completed,
         "receipts": sum(status == 200 for status in collected.statuses),
         "until_receipts": completed + collected.seconds,
-        "request_p50": float(np.quantile(waits, 0.5)) if waits else None,
-        "request_p99": float(np.quantile(waits, 0.99)) if waits else None,
         "slower": _ratio(busy, idle),
     }
 
@@ -225,10 +219,6 @@ def _receipt(target: Target, name: str) -> bytes:
     return target.message("GET", f"/api/v1/requests/{name}/receipt", b"")
 
 
-def _seconds(begin: str, end: str) -> float:
-    return (datetime.fromisoformat(end) - datetime.fromisoformat(begin)).total_seconds()
-
-
 def _ratio(busy: Load, idle: Load) -> float:
     return busy.quantile(0.99) / idle.quantile(0.99)
 
@@ -236,30 +226,16 @@ def _ratio(busy: Load, idle: Load) -> float:
 def markdown(report: Report) -> str:
     """One row per data set."""
     header = (
-        *("data set", "shards", "submits/s", "p50", "p99", "predictions/s", "p50", "p99"),
-        *("p99 while retraining", "", "all completed", "with receipts", "versions"),
+        "data set | shards | submits/s | p50 | p99 | predictions/s | p50 | p99 | "
+        "p99 while retraining |  | all completed | with receipts | versions"
     )
-    rows = []
-    for row in report["rows"]:
-        submit, idle, busy = row["submit"], row["predict_idle"], row["predict_busy"]
-        rows.append(
-            (
-                row["dataset"],
-                str(row["shards"]),
-                f"{submit['rate']:.0f}",
-                duration(submit["p50"]),
-                duration(submit["p99"]),
-                f"{idle['rate']:.0f}",
-                duration(idle["p50"]),
-                duration(idle["p99"]),
-                duration(busy["p99"]),
-                f"{row['slower']:.1f}x",
-                f"{row['completed']:,} in {duration(row['until_completed'])}",
-                f"{row['receipts']:,} in {duration(row['until_receipts'])}",
-                str(row["versions"]),
-            )
-        )
-    return "\n".join([markdown_table(header, rows), "", *_verdicts(report)])
+    row = (
+        "{dataset} | {shards} | {submit[rate]:.0f} | {submit[p50]:time} | {submit[p99]:time} | "
+        "{predict_idle[rate]:.0f} | {predict_idle[p50]:time} | {predict_idle[p99]:time} | "
+        "{predict_busy[p99]:time} | {slower:.1f}x | {completed:,} in {until_completed:time} | "
+        "{receipts:,} in {until_receipts:time} | {versions}"
+    )
+    return "\n".join([filled(header, row, report["rows"]), "", *_verdicts(report)])
 
 
 def _verdicts(report: Report) -> list[str]:

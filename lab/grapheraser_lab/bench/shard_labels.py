@@ -19,7 +19,6 @@ from grapheraser.aggregation import Ensemble, MeanAggregator, RoutedAggregator, 
 from grapheraser.aggregation.members.features import FeatureRegression
 from grapheraser.datasets import default_shards
 from grapheraser.engines import ShardTask, ShardWeights
-from grapheraser.environment import versions
 from grapheraser.graph import UNLABELLED, Graph
 from grapheraser.graph.arrays import fresh
 from grapheraser.graph.roles import CONTEXT
@@ -28,6 +27,7 @@ from grapheraser.nodes.settings import resolve
 from grapheraser.partition import Partition
 from grapheraser_lab.bench.utility import OTHERS
 from grapheraser_lab.framework import published as paper
+from grapheraser_lab.timing import swept
 
 
 def run(
@@ -39,16 +39,12 @@ def run(
     progress: Callable[[str], None] = lambda text: None,
 ) -> dict[str, Any]:
     """Return F1 by data set, model and seed."""
-    rows = []
-    for dataset in datasets:
-        for model in models:
-            for seed in range(seeds):
-                progress(f"{dataset} {model}, seed {seed}")
-                rows.append(measured(dataset, model, seed, device))
-    return {"benchmark": "shard-labels", "versions": versions(), "rows": rows}
+    axes = {"dataset": datasets, "model": models, "seed": range(seeds)}
+    rows = swept(partial(measured, device=device), progress, **axes)
+    return {"benchmark": "shard-labels", "rows": rows}
 
 
-def measured(dataset: str, model: str, seed: int, device: str = "cpu") -> dict[str, object]:
+def measured(dataset: str, model: str, seed: int, device: str = "cpu") -> dict[str, Any]:
     """Micro F1 on test nodes: one model with all labels, and the ensemble, twice combined."""
     graph = ge.load_dataset(dataset, split_seed=seed)
     shards = OTHERS.get(dataset) or default_shards(dataset)
@@ -76,9 +72,6 @@ def measured(dataset: str, model: str, seed: int, device: str = "cpu") -> dict[s
     scratch = trained(whole, 0)
     weights = {shard: trained(partition, shard) for shard in range(shards)}
     return {
-        "dataset": dataset,
-        "model": model,
-        "seed": seed,
         "shards": shards,
         "device": device,
         "scratch": f1(whole, MeanAggregator()),
@@ -111,20 +104,16 @@ def member_sizes(
     progress: Callable[[str], None] = lambda text: None,
 ) -> dict[str, Any]:
     """Return F1 by data set and seed."""
-    rows = []
-    for dataset in datasets:
-        for seed in range(seeds):
-            progress(f"{dataset}, seed {seed}")
-            rows.append(_by_size(dataset, seed))
-    return {"benchmark": "member-sizes", "versions": versions(), "rows": rows}
+    rows = swept(_by_size, progress, dataset=datasets, seed=range(seeds))
+    return {"benchmark": "member-sizes", "rows": rows}
 
 
-def _by_size(dataset: str, seed: int) -> dict[str, object]:
+def _by_size(dataset: str, seed: int) -> dict[str, Any]:
     """Micro F1 on the validation nodes, for both sizes, alone and with shards of GCN."""
     graph = ge.load_dataset(dataset, split_seed=seed).training_graph
     graph = graph.with_split(test_share=0.2, seed=seed)
     shards = OTHERS.get(dataset) or default_shards(dataset)
-    found: dict[str, object] = {"dataset": dataset, "seed": seed}
+    found = {}
     for label, size in SIZES.items():
         with patch.object(members, "FeatureRegression", partial(FeatureRegression, **size)):
             for model in ("closed-form", "gcn"):

@@ -97,13 +97,13 @@ def plan_of(name: str) -> GeneratedGraph:
     return GeneratedGraph(nodes, degree=float(DEGREE), num_features=FEATURES)
 
 
-def import_stage(kept: Kept, name: str, root: str | None) -> Result:
+def import_stage(kept: Kept, name: str) -> Result:
     """Make the graph store."""
     with AnonymousPeak() as peak:
         if is_generated(name):
             seconds = _seconds(lambda: import_graph(plan_of(name), kept.store))
         else:
-            graph = load_dataset(name, root)
+            graph = load_dataset(name)
             write = partial(write_graph, graph, kept.store, replace=is_stored(kept.store))
             seconds = _seconds(write)
     found = {"dataset": name, "import": seconds, "import_peak_gb": peak.gb}

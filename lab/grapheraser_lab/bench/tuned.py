@@ -18,7 +18,6 @@ from numpy.typing import NDArray
 
 from grapheraser.aggregation.members import BEST
 from grapheraser.datasets import load_dataset
-from grapheraser.environment import versions
 from grapheraser.errors import ParameterError
 from grapheraser.graph import Graph
 from grapheraser.nodes import GraphEraser
@@ -72,7 +71,7 @@ def run(
             hint=f"train it first: python lab/grapheraser_lab/rivals/tuned_gnn.py "
             f"{folder / 'data'} {folder / 'out'}",
         )
-    return {"benchmark": "tuned", "split": split, "versions": versions(), "rows": rows}
+    return {"benchmark": "tuned", "split": split, "rows": rows}
 
 
 def public(

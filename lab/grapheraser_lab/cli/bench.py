@@ -18,16 +18,14 @@ from grapheraser.errors import ParameterError
 
 ALL = "all"
 # By name: the module, its function, and what is measured.
-BENCHMARKS = {
+_QUICK = {
     "partition": ("bench.partition", "run", "every partitioner at the paper's k, beside METIS"),
     "partition-scale": ("bench.partition", "scale", "BLPA and METIS on ever larger graphs"),
     "engines": ("bench.engines", "run", "training a shard: the CPU engine against the PyG loop"),
     "fidelity": ("bench.engines", "fidelity", "F1 of the CPU engine and the PyG loop, ten seeds"),
     "cost": ("bench.cost", "run", "every operation by part, against training from scratch"),
-    "scratch": ("bench.scratch", "run", "training from scratch: our engine, sparse PyTorch, PyG"),
     "relearning": ("bench.relearning", "run", "relearning the aggregation after a request"),
     "modules": ("bench.engines", "modules", "a user's own module against one pass through PyG"),
-    "changes": ("bench.cost", "changes", "additions and corrections, in one call and one by one"),
     "attacks": ("bench.attacks", "run", "who was forgotten, in every configuration"),
     "attacks-recovery": ("bench.attacks", "recovery", "forgotten edges and features recovered"),
     "attacks-mitigations": ("bench.attacks", "mitigations", "the same where answers say less"),
@@ -38,6 +36,12 @@ BENCHMARKS = {
     "public": ("bench.public", "run", "F1 on the published splits, with few labels, against PyG"),
     "utility": ("bench.utility", "run", "F1 of the defaults against scratch, ten graphs"),
     "utility-partitions": ("bench.utility", "partitions", "F1 of every partition and aggregation"),
+    "asked": ("bench.asked", "run", "F1 by shards asked about a node, and with a halo"),
+}
+# What `all` leaves out: it needs a GPU, free cores or hours.
+APART = {
+    "scratch": ("bench.scratch", "run", "training from scratch: our engine, sparse PyTorch, PyG"),
+    "changes": ("bench.cost", "changes", "additions and corrections, in one call and one by one"),
     "tuned": ("bench.tuned", "run", "the closed form beside tuned GNNs, ten graphs"),
     "tuned-public": ("bench.tuned", "public", "the same on public splits, 20 labels a class"),
     "targets": ("bench.targets", "run", "several labels and numbers against tuned GCN and SAGE"),
@@ -58,7 +62,6 @@ BENCHMARKS = {
     "scale": ("bench.scale", "run", "every operation on graphs on the disk, 1e5 to 1e8 edges"),
     "service": ("bench.service", "run", "the service under load, up to receipts"),
     "peers": ("rivals.run", "run", "GraphEraser beside other methods of unlearning"),
-    "asked": ("bench.asked", "run", "F1 by shards asked about a node, and with a halo"),
     "members": ("bench.members", "run", "closed-form members: validation nodes, requests"),
     "member-sizes": ("bench.shard_labels", "member_sizes", "F1 by the size of `features`"),
     "member-sums": ("bench.member_sums", "run", "closed-form sums of 10^6 nodes, summed once more"),
@@ -66,29 +69,7 @@ BENCHMARKS = {
     "ray": ("bench.ray_speedup", "run", "shards trained by one Ray worker and by two"),
     "cuda": ("bench.cuda", "run", "the CUDA engine against the PyG loop on one GPU"),
 }
-# What `all` leaves out: it needs a GPU, free cores or hours.
-APART = {
-    *("links", "links-cost", "facts", "embeddings", "embeddings-cost", "targets", "typed"),
-    *(
-        "typed-cost",
-        "tuned",
-        "tuned-public",
-        "scale",
-        "service",
-        "peers",
-        "members",
-        "member-sizes",
-        "member-sums",
-    ),
-    *("shard-labels", "graphs", "changes", "ray", "cuda", "scratch", "recommend"),
-    *(
-        "graphs-rivals",
-        "recommend-features",
-        "recommend-members",
-        "recommend-late",
-        "recommend-scale",
-    ),
-}
+BENCHMARKS = {**_QUICK, **APART}
 
 
 def run(
@@ -124,10 +105,14 @@ def run(
     asked: dict[str, Any] = {"device": device, "keep": keep, **_settings(settings or ())}
     asked |= {"datasets": datasets.split(","), "models": models.split(",")}
     given = {option: value for option, value in asked.items() if value not in ("", None, [""])}
+    from grapheraser.environment import versions
+    from grapheraser_lab.framework.cell import hardware
+
     prepared = {name: _prepared(name, given) for name in chosen}
     reports = {}
     for name, (module, measure) in prepared.items():
-        report = reports[name] = measure(**given, progress=say)
+        here = {"benchmark": name, "versions": versions(), "hardware": hardware()}
+        report = reports[name] = here | measure(**given, progress=say)
         if out is not None:
             from grapheraser.canonical import canonical_json
             from grapheraser.store import write_text

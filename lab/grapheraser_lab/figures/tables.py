@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import csv
 import io
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from string import Formatter
 from typing import Any
 
 from grapheraser.reports.tables import MARKS, Entry, Table, as_entry
+from grapheraser.reports.wording import duration
 
 
 def to_csv(rows: Sequence[Mapping[str, Any]]) -> str:
@@ -45,6 +47,40 @@ def markdown_table(header: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
         "---:" if _all_figures([row[at] for row in body]) else "---" for at in range(len(header))
     ]
     return "\n".join(f"| {' | '.join(line)} |" for line in (header, rules, *body))
+
+
+class _Spelling(Formatter):
+    """Format strings with specs ``time`` (seconds), ``yes`` (truth), and others by name."""
+
+    def __init__(self, more: Mapping[str, Callable[[Any], str]]) -> None:
+        truth = {True: "yes", False: "no"}.__getitem__
+        self._words: dict[str, Callable[[Any], str]] = {"time": duration, "yes": truth, **more}
+
+    def format_field(self, value: Any, spec: str) -> str:
+        """Spell a value."""
+        word = self._words.get(spec)
+        return super().format_field(value, spec) if word is None else word(value)
+
+
+def filled(
+    header: str,
+    row: str,
+    records: Iterable[Mapping[str, Any]],
+    more: Iterable[Sequence[str]] = (),
+    words: Mapping[str, Callable[[Any], str]] = {},
+) -> str:
+    """Return a table of records; cells are divided by ``|``, and the row is a format string.
+
+    ``more`` are rows at its end; ``words`` spell values whose format spec has that name.
+
+    >>> print(filled("data | fit", "{name} | {fit:time}", [{"name": "cora", "fit": 0.5}]))
+    | data | fit |
+    | --- | --- |
+    | cora | 500 ms |
+    """
+    spelled, cells = _Spelling(words), row.split(" | ")
+    rows = [[spelled.vformat(cell, (), record) for cell in cells] for record in records]
+    return markdown_table(header.split(" | "), [*rows, *more])
 
 
 def _all_figures(cells: Iterable[str]) -> bool:

@@ -6,9 +6,8 @@ one thread, of the whole request.
 
 from __future__ import annotations
 
-import time
-from collections.abc import Callable, Mapping
-from functools import lru_cache, partial
+from collections.abc import Mapping
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -23,10 +22,11 @@ from grapheraser.datasets import load_dataset
 from grapheraser.engines.reference import reproducible
 from grapheraser.graph import TEST, TRAIN, AddEdges, Edges, Graph, Nodes
 from grapheraser.seeding import derive, generator
-from grapheraser_lab.bench.comparison import pyg_module
+from grapheraser_lab.bench.comparison import pyg_f1, pyg_module
 from grapheraser_lab.framework.cell import KINDS, Kind
 from grapheraser_lab.rivals.gcn import EPOCHS, SPEC, View
 from grapheraser_lab.rivals.methods import METHODS, RETRAINING, Ids, Peer, Request
+from grapheraser_lab.timing import processor_seconds, timed
 
 SHARES = (0.01, 0.05, 0.1)
 _TIMED = 8
@@ -43,7 +43,7 @@ def shares(config: Mapping[str, Any]) -> dict[str, Any]:
     for kind, draw in (("nodes", _nodes), ("edges", _edges)):
         for share in SHARES:
             request = draw(graph, share, seed)
-            after, seconds = _timed(partial(peer.forget, request))
+            after, seconds = timed(peer.forget, request)
             reference = after.retrained()
             found[kind][f"{share:g}"] = judged(after, reference) | {"seconds": seconds}
             if isinstance(request, Nodes):
@@ -53,10 +53,10 @@ def shares(config: Mapping[str, Any]) -> dict[str, Any]:
                 found[kind][f"{share:g}"]["another_seed"] = judged(other, reference)["apart"]
     singles = [Nodes([node]) for node in _order(graph, seed)[-_TIMED - 1 :].tolist()]
     peer.forget(singles[0])  # pays for whatever is compiled or loaded
-    times = [_timed(partial(peer.forget, request))[1] for request in singles[1:]]
+    times = [processor_seconds(peer.forget, request) for request in singles[1:]]
     found["seconds"] = float(np.median(times))
     rest, rival = graph.without(singles[0]), METHODS[RETRAINING]
-    found["beside"] = _timed(lambda: rival.fitted(config["dataset"], rest, seed, {}))[1]
+    found["beside"] = processor_seconds(rival.fitted, config["dataset"], rest, seed, {})
     if config["method"] == RETRAINING:
         found["pyg"] = _pyg(graph.without(singles[0]), seed)
     return found
@@ -128,13 +128,8 @@ def _pyg(graph: Graph, seed: int) -> dict[str, float]:
     """PyG's own layers on dense features: how long the loop takes, and its F1."""
     with reproducible(seed):
         module, train = pyg_module(graph.training_graph, SPEC)
-        _, seconds = _timed(lambda: train(EPOCHS))
-    module.eval()
-    x, edges = torch.from_numpy(graph.x.toarray()), torch.from_numpy(graph.edge_index)
-    with torch.no_grad():
-        found = module(x, edges).argmax(dim=1).numpy()
-    at = graph.positions(labelled(graph, TEST))
-    return {"seconds": seconds, "f1": float((found[at] == graph.y[at]).mean())}
+        seconds = processor_seconds(train, EPOCHS)
+    return {"seconds": seconds, "f1": pyg_f1(module, graph, labelled(graph, TEST))}
 
 
 # -- who was forgotten ------------------------------------------------------------------------
@@ -195,7 +190,7 @@ def stream(config: Mapping[str, Any]) -> dict[str, Any]:
     count = min(int(config["requests"]), len(graph.train_nodes) // 2)
     points, times = [{"requests": 0, **judged(peer, peer.retrained())}], []
     for number, node in enumerate(_order(graph, seed)[:count].tolist(), start=1):
-        peer, seconds = _timed(partial(peer.forget, Nodes([node])))
+        peer, seconds = timed(peer.forget, Nodes([node]))
         times.append(seconds)
         if number % int(config["every"]) == 0:
             points.append({"requests": number, **judged(peer, peer.retrained())})
@@ -269,12 +264,6 @@ def _edges(graph: Graph, share: float, seed: int) -> Request:
     """Edges between training nodes: those that were learned from."""
     order = generator(seed, "peers", "edges").permutation(graph.training_graph.edges)
     return Edges(order[: round(share * len(order))])
-
-
-def _timed(work: Callable[[], Any]) -> tuple[Any, float]:
-    started = time.process_time()
-    result = work()
-    return result, time.process_time() - started
 
 
 KINDS.add("peers-shares", Kind(shares, timed=True))

@@ -9,11 +9,10 @@ from itertools import product
 from pathlib import Path
 from typing import Any
 
-from grapheraser.environment import versions
 from grapheraser.graph import Nodes
 from grapheraser.seeding import generator
 from grapheraser_lab.bench.comparison import validation_graph
-from grapheraser_lab.framework.cell import KINDS, Cell, Kind, hardware
+from grapheraser_lab.framework.cell import KINDS, Cell, Kind
 from grapheraser_lab.framework.runner import measured_cells
 from grapheraser_lab.rivals.gif import GifSettings
 from grapheraser_lab.rivals.gnndelete import DeleteSettings
@@ -99,8 +98,6 @@ def run(
     old = {} if kept is None else json.loads(Path(kept).read_text())
     return {
         "benchmark": "peers",
-        "versions": versions(),
-        "hardware": hardware(),
         "attacked": attacked,
         **{part: _beside(old.get(part, []), rows) for part, rows in found.items()},
     }

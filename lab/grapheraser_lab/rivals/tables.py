@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -86,22 +86,15 @@ def adversarial(report: Report) -> str:
         *(f"from retraining, {100 * s:.0f} %" for s in FALSE),
     )
     shares = [f"{share:g}" for share in FALSE]
-    rows = []
-    for dataset in _datasets(report, "adversarial"):
-        for name in METHODS:
-            found = _of(report, "adversarial", name, dataset)
-            if found:
-                rows.append(
-                    (
-                        *(dataset, METHODS[name].label, _with_error(row["clean"] for row in found)),
-                        *(_with_error(row[s]["with"] for row in found) for s in shares),
-                        *(_with_error(row[s]["f1"] for row in found) for s in shares),
-                        *(
-                            _apart([row[s] for row in found], exact=METHODS[name].exact)
-                            for s in shares
-                        ),
-                    )
-                )
+    rows = [
+        (
+            *(dataset, METHODS[name].label, _with_error(row["clean"] for row in found)),
+            *(_with_error(row[s]["with"] for row in found) for s in shares),
+            *(_with_error(row[s]["f1"] for row in found) for s in shares),
+            *(_apart([row[s] for row in found], exact=METHODS[name].exact) for s in shares),
+        )
+        for dataset, name, found in _each_method(report, "adversarial")
+    ]
     note = (
         "Micro F1, mean ± standard error over the seeds. False edges join training nodes of "
         "different classes, as many as so many per cent of the edges between training nodes. Last: "
@@ -118,16 +111,10 @@ def by_dataset(report: Report) -> str:
         *(f"{share} of the edges" for share in _AMONG),
     )
     rows = []
-    for dataset in _datasets(report):
-        for name in _methods(report):
-            found = _of(report, "shares", name, dataset)
-            if not found:
-                continue
-            after = [
-                _f1(found, kind, f"{share:g}") for kind in ("nodes", "edges") for share in SHARES
-            ]
-            before = _with_error(row["f1"] for row in found)
-            rows.append((dataset, METHODS[name].label, before, *after))
+    for dataset, name, found in _each_method(report, "shares"):
+        after = [_f1(found, kind, f"{share:g}") for kind in ("nodes", "edges") for share in SHARES]
+        before = _with_error(row["f1"] for row in found)
+        rows.append((dataset, METHODS[name].label, before, *after))
     pyg = [row["pyg"]["f1"] - row["f1"] for row in _of(report, "shares", RETRAINING)]
     note = (
         "Micro F1 on the test nodes of what is left, mean ± standard error over the seeds. "
@@ -202,23 +189,11 @@ def times(report: Report) -> str:
 def attacks(report: Report) -> str:
     """Who was forgotten, both versions in sight, and what is still known with one."""
     rows = []
-    for dataset in _datasets(report, "membership"):
-        for name in _methods(report):
-            found = _of(report, "membership", name, dataset)
-            known = _of(report, "shares", name, dataset)
-            if not found:
-                continue
-            rows.append(
-                (
-                    dataset,
-                    METHODS[name].label,
-                    *(
-                        _with_error((row[kind]["value"] for row in found), 2)
-                        for kind in ("plain", "informed")
-                    ),
-                    _with_error((row["nodes"][_MOST]["remembered"] for row in known), 2),
-                )
-            )
+    for dataset, name, found in _each_method(report, "membership"):
+        known = _of(report, "shares", name, dataset)
+        told = [[row[kind]["value"] for row in found] for kind in ("plain", "informed")]
+        told.append([row["nodes"][_MOST]["remembered"] for row in known])
+        rows.append((dataset, METHODS[name].label, *(_with_error(some, 2) for some in told)))
     header = (
         *("data", "method", "both versions, Chen et al.'s features", "both versions, informed"),
         "one version",
@@ -279,6 +254,14 @@ def _of(report: Report, part: str, method: str, dataset: str | None = None) -> l
     return [
         row for row in report[part] if row["method"] == method and dataset in (None, row["dataset"])
     ]
+
+
+def _each_method(report: Report, part: str) -> Iterator[tuple[str, str, list[Row]]]:
+    """Every data set and method that was measured, with its rows."""
+    for dataset in _datasets(report, part):
+        for name in METHODS:
+            if found := _of(report, part, name, dataset):
+                yield dataset, name, found
 
 
 def _methods(report: Report) -> list[str]:

@@ -15,9 +15,12 @@ from grapheraser_lab.bench import scale, stages
 
 
 @pytest.mark.long
-def test_every_operation_is_timed_and_its_result_checked(tmp_path: Path) -> None:
+def test_every_operation_is_timed_and_its_result_checked(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("GRAPHERASER_DATA", str(tmp_path))
     ge.load_dataset("demo").to_npz(tmp_path / "small.npz")
-    asked: dict[str, Any] = {"requests": 3, "root": tmp_path, "keep": tmp_path / "kept"}
+    asked: dict[str, Any] = {"requests": 3, "keep": tmp_path / "kept"}
     asked["partitions"] = ["ldg"]
     datasets, models = ["1e4", "small"], ["gcn", "closed-form"]
     report = scale.run(datasets, models, **asked)

@@ -7,7 +7,7 @@ import io
 
 from grapheraser.reports.pages.render import render
 from grapheraser.reports.tables import Entry, Table
-from grapheraser_lab.figures.tables import markdown_table, to_csv, to_markdown
+from grapheraser_lab.figures.tables import filled, markdown_table, to_csv, to_markdown
 
 TABLE = Table(
     "Share & loss <1>",
@@ -35,3 +35,10 @@ def test_columns_of_figures_are_aligned_to_the_right() -> None:
         table
         == "| name | figure | none |\n| --- | ---: | --- |\n| a | **1.5x** |  |\n| b | -2 |  |"
     )
+
+
+def test_a_row_of_text_makes_a_table_of_records() -> None:
+    records = [{"name": "a", "times": {"fit": 0.02}, "same": True}]
+    row = "{name:loud} | {times[fit]:time} | {same:yes}"
+    table = filled("name | fit | same", row, records, [("mean", "", "")], {"loud": str.upper})
+    assert table.splitlines()[2:] == ["| A | 20.0 ms | yes |", "| mean |  |  |"]

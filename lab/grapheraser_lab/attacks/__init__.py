@@ -1,1 +1,0 @@
-"""Attacks that only studies make; those of `grapheraser audit` are in `grapheraser.audit`."""
