@@ -13,6 +13,8 @@ import grapheraser as ge
 from grapheraser.errors import GraphError, ParameterError, UnknownNodeError
 from grapheraser.graph.formats.typed import facts_of
 from grapheraser.links.facts.answers import _Asked, fitted_facts
+from grapheraser.links.facts.cases import key_of
+from grapheraser.links.facts.chosen import POOL, Chosen
 from grapheraser.links.facts.rows import Rows
 from grapheraser.links.facts.rules import Rules
 from tests.strategies import HAS_TORCH
@@ -83,6 +85,31 @@ def test_rules_have_the_counts_of_paths_written_out_before_and_after_changes(len
     more, _ = less.extended(facts[gone])
     assert as_dict(fewer.extended(more, more.entries(facts[gone]))) == as_dict(rules)
     assert np.array_equal(more.facts, facts)
+
+
+def test_cases_are_made_of_what_a_scan_of_the_rest_finds() -> None:
+    rng = np.random.default_rng(0)
+    facts = some_facts(1, entities=400, count=1500)
+    rows, key = Rows.of(facts, 3), key_of(0)
+    chosen = Chosen.of(rows, 40, key)
+    assert chosen.more.all()  # pools leave tails out
+    checked = 0
+    for _ in range(30):
+        gone = np.isin(facts[:, [0, 2]], rng.choice(rows.ids, size=9)).any(axis=1)
+        entries, facts = rows.entries(facts[gone]), facts[~gone]
+        after, places = rows.without(entries)
+        chosen, rows = chosen.left(rows, entries, after, places, key), after
+        assert rows.facts.tolist() == Rows.of(facts, 3).facts.tolist()
+        wanted = Chosen.of(rows, 40, key)
+        for pool in range(7):
+            some = slice(min(POOL, int(wanted.sizes[pool])))
+            assert chosen.pools[pool, some].tolist() == wanted.pools[pool, some].tolist()
+            assert min(POOL, int(chosen.sizes[pool])) == some.stop
+        if chosen.is_enough(40):
+            few, some = np.argsort(chosen.marks)[:40], np.argsort(wanted.marks)[:40]
+            assert chosen.facts[few].tolist() == wanted.facts[some].tolist()
+            checked += 1
+    assert checked > 10
 
 
 @pytest.fixture(scope="module")

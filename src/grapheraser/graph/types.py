@@ -232,6 +232,11 @@ class Types:
         same = np.array([a == b for a, _, b in self.relations], dtype=bool)
         return np.stack([first[:-1], first[:-1] + same])
 
+    @cached_property
+    def rises(self) -> NDArray[np.bool_]:
+        """Whether each relation leads to a type of the same or a higher number."""
+        return np.array([self.index(a) <= self.index(b) for a, _, b in self.relations], dtype=bool)
+
     @property
     def num_bits(self) -> int:
         """Bits of all relations."""

@@ -7,7 +7,6 @@ them together and joins them by relations.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from itertools import product
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -350,16 +349,16 @@ def facts_of(graph: Graph, among: Ids | None = None) -> Ids:
         once &= ranks(others, nodes) >= 0
     values = edge_value_rows(graph.table, places)[once, : types.columns]
     low, high = own[once], others[once]
-    order = np.array([types.index(a) <= types.index(b) for a, _, b in types.relations], dtype=bool)
     found = [np.zeros((0, 3), dtype=np.int64)]
-    for column, start in product(range(types.columns), range(0, len(low), _BLOCK)):
+    for start in range(0, len(low), _BLOCK):
         part = slice(start, start + _BLOCK)
-        held = values[part, column].astype(np.int64)
-        edges, bits = np.nonzero((held[:, None] >> np.arange(PER_COLUMN)) & 1)
-        bits = bits + column * PER_COLUMN
+        some, columns = np.nonzero(values[part])
+        held = values[part][some, columns].astype(np.int64)
+        at, bits = np.nonzero((held[:, None] >> np.arange(PER_COLUMN)) & 1)
+        edges, bits = some[at], bits + columns[at] * PER_COLUMN
         relation = np.searchsorted(types.bits[1], bits)
         same = types.bits[0, relation] != types.bits[1, relation]
-        up = np.where(same, bits == types.bits[0, relation], order[relation])
+        up = np.where(same, bits == types.bits[0, relation], types.rises[relation])
         ends = low[part][edges], high[part][edges]
         sides = np.where(up, *ends), relation, np.where(up, *ends[::-1])
         found.append(np.stack(sides, axis=1))

@@ -10,13 +10,15 @@ these paths count follows from the rules of the moment.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from typing import Self
 
 import numpy as np
 from numpy.typing import NDArray
 
 from grapheraser.kernels.compiled import compiled
 from grapheraser.kernels.hashing import paired
+from grapheraser.links.facts.chosen import POOL, Chosen
 from grapheraser.links.facts.evidence import (
     ENTRIES,
     MAX_ALIKE,
@@ -32,19 +34,18 @@ from grapheraser.links.facts.evidence import (
     note,
     strength,
 )
-from grapheraser.links.facts.rows import Ids, Rows, entry, room, span
+from grapheraser.links.facts.rows import Ids, Rows, entry, span
 from grapheraser.links.facts.rules import Rules, num_codes
 from grapheraser.links.facts.walks import all_but, paths_between
 from grapheraser.seeding import derive
 
 # Tails that a case chooses from, its own among them; the last ones may be any entities.
 CHOICES, OF_STEP = 32, 26
-_POOL = 64
 
 
 @dataclass(frozen=True, eq=False)
 class Case:
-    """Places that a case has read.
+    """What a case has read, by lasting numbers of entities (see `Cases`).
 
     Attributes:
         step: from the head to the tail that is held out.
@@ -68,14 +69,17 @@ class Case:
     def of(cls, rows: Rows, fact: Ids, choices: Ids, label: int, length: int, seed: int) -> Case:
         """Judge the choices of a head and a step, but for the fact that is held out."""
         slots = np.full(len(rows.ids), -1)
-        judged = _judge(rows, *fact.tolist(), choices, slots, length, key_of(seed))
-        return cls(int(fact[1]), choices, label, *judged)
+        parts = _judge(rows, *fact.tolist(), choices, slots, length, key_of(seed))
+        paths, numbers, near, reads = parts
+        reads.sort()
+        once = np.append(True, reads[1:] != reads[:-1])
+        return cls(int(fact[1]), choices, label, paths, numbers, near, reads[once])
 
-    def has_read(self, changed: Ids, marked: NDArray[np.bool_], notes: Ids, num_steps: int) -> bool:
-        """Tell whether the case has read anything that changed; see `Cases.untouched`."""
-        if _is_read(self.reads, notes, marked, num_steps):
-            return True
-        return bool(_is_between(self.choices, self.near, changed))
+    def numbered(self, numbers: Ids, num_steps: int) -> Case:
+        """Return the case with lasting numbers in place of places."""
+        choices, near = np.append(numbers, -1)[self.choices], np.sort(numbers[self.near])
+        reads = np.sort(_spelled(self.reads, numbers, num_steps))
+        return replace(self, choices=choices, near=near, reads=reads)
 
 
 def key_of(seed: int) -> np.uint64:
@@ -100,9 +104,19 @@ def numbers_of(cases: list[Case], num_steps: int, rules: Rules) -> NDArray[np.in
 
 @dataclass(frozen=True, eq=False)
 class Cases:
-    """The cases of a graph, by their facts: ids and a step."""
+    """The cases of a graph.
+
+    Attributes:
+        by_fact: cases by their facts: ids and a step.
+        lasting: of every place the number that its entity keeps while others come and go.
+        used: how many numbers were given out; none is given twice.
+        chosen: what cases are made of; None where it has to be found.
+    """
 
     by_fact: dict[tuple[int, ...], Case]
+    lasting: Ids
+    used: int
+    chosen: Chosen | None = None
 
     @property
     def labels(self) -> Ids:
@@ -114,61 +128,74 @@ class Cases:
         return numbers_of(list(self.by_fact.values()), num_steps, rules)
 
     @classmethod
-    def of(cls, rows: Rows, most: int, length: int, seed: int) -> Cases:
-        """Choose at most so many cases, and judge them."""
-        return cls({}).of_rows(rows, most, length, seed)
+    def none(cls, rows: Rows) -> Self:
+        """Return no cases yet."""
+        return cls({}, np.arange(len(rows.ids)), len(rows.ids))
 
-    def untouched(self, rows: Rows, entries: Ids, come: int, seed: int) -> Cases:
-        """Return the cases that have read none of the facts that come or go.
+    def without(self, rows: Rows, entries: Ids, after: Rows, places: Ids, seed: int) -> Cases:
+        """Return the cases that have read none of the facts that go.
 
         Args:
             rows: in which these facts are.
             entries: of the facts, both ways.
-            come: 1 where they come, 0 where they go.
+            after: the rows without them.
+            places: the new place of every entity; -1 for one that is gone.
             seed: of the run.
         """
-        changed, notes, all_moved = _changed(rows, entries, come, key_of(seed))
-        if all_moved:
-            return Cases({})
-        marked = np.zeros(len(rows.ids), dtype=np.bool_)
-        marked[changed[:, 0]] = True
-        parts = (changed, marked, np.unique(notes), rows.num_steps)
-        return Cases({f: c for f, c in self.by_fact.items() if not c.has_read(*parts)})
+        left = self._untouched(rows, entries, self.lasting, 0, seed)
+        chosen = self.chosen and self.chosen.left(rows, entries, after, places, key_of(seed))
+        return Cases(left, self.lasting[places >= 0], self.used, chosen)
 
-    def moved(self, places: Ids, num_steps: int) -> Cases:
-        """Return the cases with the new place of every entity; -1 for one that is gone."""
-        if (places == np.arange(len(places))).all():
-            return self
-        places, known = np.append(places, -1), list(self.by_fact.values())
-        near, reads = [case.near for case in known], [case.reads for case in known]
-        at, what = np.divmod(np.concatenate([*reads, places[:0]]), 2 * num_steps + 1)
-        moved = zip(
-            known,
-            np.split(places[np.concatenate([*near, places[:0]])], _ends(near)),
-            np.split(places[at] * (2 * num_steps + 1) + what, _ends(reads)),
-            strict=False,
-        )
-        made = [
-            Case(c.step, places[c.choices], c.label, c.paths, c.numbers, *both)
-            for c, *both in moved
-        ]
-        return Cases(dict(zip(self.by_fact, made, strict=True)))
+    def extended(self, rows: Rows, entries: Ids, places: Ids, seed: int) -> Cases:
+        """Return the cases that have read none of the facts that come: ``rows`` have them."""
+        lasting = np.full(len(rows.ids), -1)
+        lasting[places] = self.lasting
+        new, used = lasting < 0, self.used + len(rows.ids) - len(places)
+        lasting[new] = np.arange(self.used, used)
+        left = replace(self, used=used)._untouched(rows, entries, lasting, 1, seed)
+        return Cases(left, lasting, used)
+
+    def _untouched(
+        self, rows: Rows, entries: Ids, lasting: Ids, come: int, seed: int
+    ) -> dict[tuple[int, ...], Case]:
+        changed, notes, all_moved = _changed(rows, entries, come, key_of(seed))
+        if all_moved or not self.by_fact:
+            return {}
+        m = rows.num_steps
+        changed[:, 0], changed[:, 2] = lasting[changed[:, 0]], lasting[changed[:, 2]]
+        marked = np.zeros(self.used, dtype=np.bool_)
+        marked[changed[:, 0]] = True
+        parts = changed, marked, np.unique(_spelled(notes, lasting, m)), m
+        return {
+            fact: case
+            for fact, case in self.by_fact.items()
+            if not _is_touched(case.reads, case.choices, case.near, *parts)
+        }
 
     def of_rows(self, rows: Rows, most: int, length: int, seed: int) -> Cases:
         """Return the cases of a graph; those that are known are not judged again."""
-        facts, labels, choices = _chosen_cases(rows, most, key_of(seed))
+        key, chosen = key_of(seed), self.chosen
+        if chosen is None or not chosen.is_enough(most):
+            chosen = Chosen.of(rows, most, key)
+        facts, labels, choices = _chosen_cases(rows, chosen, most)
+        ids = np.stack([rows.ids[facts[:, 0]], facts[:, 1], rows.ids[facts[:, 2]]], axis=1)
+        named = list(map(tuple, ids.tolist()))
+        lasting = np.append(self.lasting, -1)[choices]
         found: dict[tuple[int, ...], Case] = {}
-        for fact, label, some in zip(facts, labels.tolist(), choices, strict=True):
-            named = (int(rows.ids[fact[0]]), int(fact[1]), int(rows.ids[fact[2]]))
-            case = self.by_fact.get(named)
-            if case is None or not np.array_equal(case.choices, some):
-                case = Case.of(rows, fact, some, label, length, seed)
-            found[named] = case
-        return Cases(found)
+        for n, fact in enumerate(named):
+            known = self.by_fact.get(fact)
+            if known is None or known.choices.tobytes() != lasting[n].tobytes():
+                made = Case.of(rows, facts[n], choices[n], int(labels[n]), length, seed)
+                known = made.numbered(self.lasting, rows.num_steps)
+            found[fact] = known
+        return Cases(found, self.lasting, self.used, chosen)
 
 
-def _ends(parts: list[Ids]) -> Ids:
-    return np.cumsum([len(part) for part in parts], dtype=np.int64)
+def _spelled(reads: Ids, numbers: Ids, num_steps: int) -> Ids:
+    """Return reads with numbers in place of places; see `evidence.note`."""
+    places, what = np.divmod(reads, 2 * num_steps + 1)
+    spelled: Ids = numbers[places] * (2 * num_steps + 1) + what
+    return spelled
 
 
 @compiled
@@ -190,71 +217,18 @@ def _add_rules(paths, ends, steps, labels, keys, support, body, m, num_codes, ou
             own[paths[p, 1]] = 0
 
 
-@compiled
-def _marked_facts(rows, key, bound):  # type: ignore[no-untyped-def]
-    """Return facts (head, step, tail) with hashes up to a bound and these, and pools of tails.
-
-    And the sizes of the pools. That of a step holds those of its tails with the smallest hashes,
-    the last one any entities.
-    """
-    facts, count = np.empty((1024, 4), dtype=np.int64), 0
-    pools = np.empty((rows.num_steps + 1, _POOL), dtype=np.int64)
-    marks = np.full((rows.num_steps + 1, _POOL), ~np.uint64(0))
-    sizes = np.zeros(rows.num_steps + 1, dtype=np.int64)
-    for x in range(len(rows.ids)):
-        own = paired(key, np.uint64(rows.ids[x]))
-        pooled = paired(own, key)
-        _admit(pools, marks, sizes, rows.num_steps, x, pooled)
-        stepped = own
-        for i in range(rows.ends[x], rows.ends[x + 1]):
-            step, y = rows.steps[i], rows.others[i]
-            if i == rows.ends[x] or step != rows.steps[i - 1]:
-                mark = paired(pooled, np.uint64(step))
-                if mark < marks[step ^ 1, _POOL - 1]:
-                    _admit(pools, marks, sizes, step ^ 1, x, mark)
-                stepped = paired(own, np.uint64(step))
-            if step & 1 == 0:
-                mark = paired(stepped, np.uint64(rows.ids[y]))
-                if mark <= bound:
-                    facts = room(facts, count)
-                    facts[count, 0], facts[count, 1], facts[count, 2] = x, step, y
-                    facts[count, 3] = np.int64(mark)
-                    count += 1
-    return facts[:count, :3].copy(), facts[:count, 3].copy().view(np.uint64), pools, sizes
-
-
-@compiled
-def _admit(pools, marks, sizes, pool, item, mark):  # type: ignore[no-untyped-def]
-    """Let an item into a pool if its hash is among the smallest."""
-    at = sizes[pool]
-    if at == _POOL:
-        if mark >= marks[pool, at - 1]:
-            return
-        at -= 1
-    else:
-        sizes[pool] += 1
-    while at > 0 and marks[pool, at - 1] > mark:
-        marks[pool, at], pools[pool, at] = marks[pool, at - 1], pools[pool, at - 1]
-        at -= 1
-    marks[pool, at], pools[pool, at] = mark, item
-
-
-def _chosen_cases(rows: Rows, most: int, key: np.uint64) -> tuple[Ids, Ids, Ids]:
+def _chosen_cases(rows: Rows, found: Chosen, most: int) -> tuple[Ids, Ids, Ids]:
     """Return facts (places, one way), labels and choices of the cases."""
-    # About four times as many as are wanted are within the bound; hardly ever there are too few.
-    every = 2**64 - 1
-    bound = min(every, 2**67 * most // max(1, len(rows.steps)))
-    facts, marks, pools, sizes = _marked_facts(rows, key, np.uint64(bound))
-    if len(marks) < most and bound < every:
-        facts, marks, pools, sizes = _marked_facts(rows, key, np.uint64(every))
+    marks = found.marks
     some = np.argpartition(marks, most)[:most] if len(marks) > most else np.arange(len(marks))
     some = some[np.argsort(marks[some], kind="stable")]
-    marks, chosen = marks[some], facts[some]
+    marks, chosen = marks[some], found.facts[some]
     turned = (marks & np.uint64(1)).astype(bool)
     chosen[turned] = chosen[turned][:, ::-1]
     chosen[:, 1] ^= turned
     labels = ((marks >> np.uint64(8)) % np.uint64(CHOICES)).astype(np.int64)
-    kept, choices = _choices(rows, chosen, labels, marks, pools, sizes)
+    sizes = np.minimum(found.sizes, POOL)
+    kept, choices = _choices(rows, chosen, labels, marks, found.pools, sizes)
     return chosen[kept], labels[kept], choices
 
 
@@ -309,7 +283,7 @@ def _judge(rows, head, step, tail, choices, slots, length, key):  # type: ignore
     paths = _gathered(paths_between(rows, others, head, choices, length), len(choices))
     reads, read = add_constants(rows, head, step, tail, slots, key, numbers, reads, read)
     reads, read = add_likeness(rows, head, step, tail, slots, key, numbers, reads, read)
-    return paths, numbers, near, np.unique(reads[:read])
+    return paths, numbers, near, reads[:read]
 
 
 @compiled
@@ -326,19 +300,17 @@ def _gathered(paths, width):  # type: ignore[no-untyped-def]
 
 
 @compiled
-def _is_read(reads, changed, marked, num_steps):  # type: ignore[no-untyped-def]
-    """Tell whether anything that changed was read; ``marked`` are the rows that it is in."""
+def _is_touched(reads, choices, near, changed, marked, notes, num_steps):  # type: ignore[no-untyped-def]
+    """Tell whether a case has read anything that changed.
+
+    That is one of the notes (``marked`` are the rows that they are about), or a fact between a
+    neighbour of the head and a choice.
+    """
     for read in reads:
         if marked[read // (2 * num_steps + 1)]:
-            at = np.searchsorted(changed, read)
-            if at < len(changed) and changed[at] == read:
+            at = np.searchsorted(notes, read)
+            if at < len(notes) and notes[at] == read:
                 return True
-    return False
-
-
-@compiled
-def _is_between(choices, near, changed):  # type: ignore[no-untyped-def]
-    """Tell whether a fact that changed is between a neighbour of the head and a choice."""
     for n in range(len(changed)):
         at = np.searchsorted(near, changed[n, 0])
         if at < len(near) and near[at] == changed[n, 0]:

@@ -68,13 +68,13 @@ class FactModel:
     def fit(self, ensemble: Ensemble) -> FittedFacts:
         """See `Aggregator`."""
         rows = _rows_of(ensemble.graph)
-        return self._fitted(rows, Rules.of(rows, self.steps), Cases({}), ensemble.seed)
+        return self._fitted(rows, Rules.of(rows, self.steps), Cases.none(rows), ensemble.seed)
 
     def refit(self, fitted: FittedAggregator, ensemble: Ensemble, change: Change) -> FittedFacts:
         """See `Aggregator`."""
         assert isinstance(fitted, FittedFacts)
         before, rules = fitted.rows_of(change.before.graph), fitted.rules
-        cases = Cases({}) if fitted.cases is None else fitted.cases
+        cases = Cases.none(before) if fitted.cases is None else fitted.cases
         was, now = before.among(change.changed), facts_of(ensemble.graph, change.changed)
         # Whoever goes takes all of their facts along: the other ends are touched.
         old, new = set(map(tuple, was.tolist())), set(map(tuple, now.tolist()))
@@ -82,14 +82,14 @@ class FactModel:
         rows = before
         if len(gone):
             entries = rows.entries(gone)
-            cases = cases.untouched(rows, entries, 0, ensemble.seed)
             rules = rules.without(rows, entries)
-            rows, places = rows.without(entries)
-            cases = cases.moved(places, rows.num_steps)
+            after, places = rows.without(entries)
+            cases = cases.without(rows, entries, after, places, ensemble.seed)
+            rows = after
         if len(come):
             rows, places = rows.extended(come)
-            cases, entries = cases.moved(places, rows.num_steps), rows.entries(come)
-            cases = cases.untouched(rows, entries, 1, ensemble.seed)
+            entries = rows.entries(come)
+            cases = cases.extended(rows, entries, places, ensemble.seed)
             rules = rules.extended(rows, entries)
         return self._fitted(rows, rules, cases, ensemble.seed)
 

@@ -143,6 +143,12 @@ def span(rows: Rows, place: int, step: int) -> tuple[int, int]:
 def entry(rows: Rows, place: int, step: int, other: int) -> int:
     """Return where a fact lies in the row at a place; -1 where there is none."""
     low, last = span(rows, place, step)
+    return place_in(rows, low, last, other)
+
+
+@compiled
+def place_in(rows: Rows, low: int, last: int, other: int) -> int:
+    """Return where an entity is among the entries of one step; -1 where it isn't."""
     high = last
     while low < high:
         middle = (low + high) // 2

@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 
 from grapheraser.errors import ParameterError
 from grapheraser.kernels.compiled import compiled
-from grapheraser.links.facts.rows import Ids, Rows, entry, room, span
+from grapheraser.links.facts.rows import Ids, Rows, entry, place_in, room, span
 from grapheraser.links.facts.walks import (
     CODE,
     END,
@@ -186,7 +186,11 @@ def _bodies(rows, keys, num_codes, length):  # type: ignore[no-untyped-def]
 @compiled
 def _has(rows, alive, place, step):  # type: ignore[no-untyped-def]
     """Tell whether the entity at a place has a step."""
-    first, last = span(rows, place, step)
+    return _is_any(alive, *span(rows, place, step))
+
+
+@compiled
+def _is_any(alive, first, last):  # type: ignore[no-untyped-def]
     for i in range(first, last):
         if alive[i]:
             return True
@@ -277,7 +281,7 @@ def _concluding(rows, alive, there, back, length):  # type: ignore[no-untyped-de
 def _pass(rows, alive, marks, there, back, keys, support, body, length, sign):  # type: ignore[no-untyped-def]
     """Count the paths that lead through a fact; ``marks`` are those of `marks_of`."""
     m, code, first, last = rows.num_steps, np.int64(-1), np.int64(0), np.int64(0)
-    asked, known, count = np.int64(-1), np.empty(m, dtype=np.int64), 0
+    asked, known, count = np.int64(-1), np.empty((m, 3), dtype=np.int64), 0
     paths = paths_through(rows, alive, there, back, length)
     for way in range(2):  # paths of one way that follow each other have much in common
         for n in range(way, len(paths), 2):
@@ -290,12 +294,16 @@ def _pass(rows, alive, marks, there, back, keys, support, body, length, sign):  
                 asked, count = x, 0
                 for k in range(first, last):
                     step = keys[k] - code * m
-                    if is_marked(marks, x, step) and _has(rows, alive, x, step):
-                        known[count] = k
-                        count += 1
-            for k in known[:count]:
+                    if is_marked(marks, x, step):
+                        low, high = span(rows, x, step)
+                        if _is_any(alive, low, high):
+                            known[count, 0], known[count, 1], known[count, 2] = k, low, high
+                            count += 1
+            for c in range(count):
+                k, low, high = known[c]
                 body[k] += sign
-                if _holds(rows, alive, x, keys[k] - code * m, y):
+                at = place_in(rows, low, high, y)
+                if at >= 0 and alive[at]:
                     support[k] += sign
 
 

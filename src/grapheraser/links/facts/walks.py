@@ -88,31 +88,54 @@ def paths_between(rows, alive, head, tails, length):  # type: ignore[no-untyped-
     Stems lead back from the tails: these are few, and all that a head leads to may be many. Tails
     are places, or -1 for none; arguments else as for `paths_from`.
     """
-    base, first, last = rows.num_steps + 1, rows.ends[head], rows.ends[head + 1]
-    powers = np.ones(length, dtype=np.int64)
+    base, first, powers = rows.num_steps + 1, rows.ends[head], np.ones(length, dtype=np.int64)
     for n in range(1, length):
         powers[n] = powers[n - 1] * base
+    start, following = _beginnings(rows, alive, head)
+    out, count, most = np.empty((256, 3), dtype=np.int64), 0, max(0, length - 2)
+    for k in range(len(tails)):
+        if tails[k] < 0 or tails[k] == head:
+            continue
+        stems, levels = stems_from(rows, alive, tails[k], most, head)
+        for n in range(most + 1):
+            for s in range(levels[n], levels[n + 1]):
+                end, code, back = stems[s, END], stems[s, CODE], stems[s, BACK]
+                e, parts = start[end], (k, code * base, back, powers[n])
+                out, count = _met(rows, e, following, first, parts, out, count)
+                if n + 2 != length:
+                    continue
+                for i in range(rows.ends[end], rows.ends[end + 1]):
+                    e = start[rows.others[i]]
+                    if e >= 0 and goes_on(rows, alive, stems, s, i, tails[k]):
+                        there = (code * base + rows.steps[i] + 1) * base
+                        again = back + ((rows.steps[i] ^ 1) + 1) * powers[n]
+                        parts = (k, there, again, powers[n + 1])
+                        out, count = _met(rows, e, following, first, parts, out, count)
+    return out[:count]
+
+
+@compiled
+def _beginnings(rows, alive, head):  # type: ignore[no-untyped-def]
+    """Return an entry of the head's row by the entity it leads to, and further ones by entry."""
+    first, last = rows.ends[head], rows.ends[head + 1]
     start, following = np.full(len(rows.ids), -1), np.empty(last - first, dtype=np.int64)
     for e in range(first, last):
         if alive[e]:
             following[e - first] = start[rows.others[e]]
             start[rows.others[e]] = e
-    out, count = np.empty((256, 3), dtype=np.int64), 0
-    for k in range(len(tails)):
-        if tails[k] < 0 or tails[k] == head:
-            continue
-        stems, levels = stems_from(rows, alive, tails[k], length - 1, head)
-        for n in range(length):
-            for s in range(levels[n], levels[n + 1]):
-                e = start[stems[s, END]]
-                while e >= 0:
-                    out = room(out, count)
-                    out[count, 0] = k
-                    out[count, 1] = (rows.steps[e] + 1) * powers[n] + stems[s, BACK]
-                    out[count, 2] = stems[s, CODE] * base + (rows.steps[e] ^ 1) + 1
-                    count += 1
-                    e = following[e - first]
-    return out[:count]
+    return start, following
+
+
+@compiled(inline=True)
+def _met(rows, e, following, first, parts, out, count):  # type: ignore[no-untyped-def]
+    """Add the paths that begin with an entry of the head's row, and those like it."""
+    k, there, back, power = parts
+    while e >= 0:
+        out, step = room(out, count), rows.steps[e]
+        out[count, 0], out[count, 1] = k, (step + 1) * power + back
+        out[count, 2] = there + (step ^ 1) + 1
+        count, e = count + 1, following[e - first]
+    return out, count
 
 
 @compiled
