@@ -130,7 +130,10 @@ class Collection:
                 if "targets" in arrays.files and "y" not in options:
                     options = {"target_names": arrays["targets"].tolist(), **options}
         except (OSError, ValueError, zipfile.BadZipFile) as error:
-            raise GraphError(f"{path}: no collection can be read from it ({error}).") from error
+            raise GraphError(
+                f"{path}: no collection can be read from it ({error}).",
+                hint="Collection.from_tables and from_smiles read others; save what they make.",
+            ) from error
         missing = [key for key in known[:3] if key not in found and key not in options]
         if missing or over:
             what = f"no array '{missing[0]}'" if missing else f"an unknown array '{over[0]}'"
