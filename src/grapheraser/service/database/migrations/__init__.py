@@ -1,1 +1,0 @@
-"""Migrations, which Alembic runs for `Database.migrate`."""
