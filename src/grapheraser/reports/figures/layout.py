@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.sparse import csr_array
 from scipy.sparse.csgraph import connected_components
 
-from grapheraser.arrays import Floats, Ints, Ints32
+from grapheraser.arrays import Floats, Ints
 from grapheraser.graph import Graph
-from grapheraser.reports.figures.springs import settle
+from grapheraser.reports.figures.springs import settle, without_loops
 from grapheraser.seeding import derive
 
 
@@ -24,55 +23,30 @@ def layout(graph: Graph, seed: int = 0) -> Floats:
     places = np.zeros((n, 2))
     if n == 0:
         return places
-    components, sizes = _components(graph)
+    ones = np.ones(len(graph.indices))
+    edges = csr_array((ones, graph.indices, graph.indptr), shape=(n, n))
+    count, components = connected_components(edges, directed=False)
+    edges = without_loops(edges)
+    sizes = np.bincount(components, minlength=count)
     largest_first = np.argsort(-sizes, kind="stable")
-    ranks = np.empty_like(largest_first)
-    ranks[largest_first] = np.arange(len(sizes))
-    order = np.argsort(ranks[components], kind="stable")
-    indptr, indices = _reordered(graph, order)
-    start = 0
-    for centre, size in zip(
-        _rings(np.sqrt(sizes[largest_first])), sizes[largest_first].tolist(), strict=True
+    ends = np.cumsum(sizes[largest_first])
+    order = np.argsort(np.argsort(largest_first)[components], kind="stable")
+    for centre, nodes in zip(
+        _rings(np.sqrt(sizes[largest_first])), np.split(order, ends[:-1]), strict=True
     ):
-        end = start + size
-        rows = indptr[start : end + 1] - indptr[start]
-        columns = indices[indptr[start] : indptr[end]] - start
-        nodes = order[start:end]
-        inner = _component_layout(rows, columns.astype(np.int32), graph.ids[nodes], seed)
-        places[nodes] = centre + inner * np.sqrt(size)
-        start = end
+        inner = _component_layout(edges, nodes, graph.ids[nodes], seed)
+        places[nodes] = centre + inner * np.sqrt(len(nodes))
     radius = np.hypot(*places.T).max()
     return places / radius if radius else places
 
 
-def _components(graph: Graph) -> tuple[NDArray[np.integer], Ints]:
-    count, labels = connected_components(_adjacency(graph), directed=False)
-    return labels, np.bincount(labels, minlength=count)
-
-
-def _adjacency(graph: Graph) -> csr_array:
-    ones = np.ones(len(graph.indices), dtype=np.int8)
-    return csr_array((ones, graph.indices, graph.indptr), shape=(graph.num_nodes,) * 2)
-
-
-def _reordered(graph: Graph, order: Ints) -> tuple[Ints, Ints]:
-    """The rows of the graph with its nodes in another order, without edges to themselves."""
-    place = np.empty_like(order)
-    place[order] = np.arange(len(order))
-    ends = np.stack([place[graph.sources], place[graph.indices]])
-    ends = ends[:, ends[0] != ends[1]]
-    ends = ends[:, np.lexsort((ends[1], ends[0]))]
-    indptr = np.concatenate([[0], np.cumsum(np.bincount(ends[0], minlength=len(order)))])
-    return indptr, ends[1]
-
-
-def _component_layout(indptr: Ints, indices: Ints32, ids: Ints, seed: int) -> Floats:
+def _component_layout(edges: csr_array, nodes: Ints, ids: Ints, seed: int) -> Floats:
     """One connected component in the unit disc, communities pulled apart."""
-    if len(ids) == 1:
+    if len(nodes) == 1:
         return np.zeros((1, 2))
-    if len(ids) == 2:
+    if len(nodes) == 2:
         return np.array([[-0.5, 0.0], [0.5, 0.0]])
-    return _into_disc(settle(indptr, indices, ids, derive(seed, "layout")))
+    return _into_disc(settle(edges[nodes][:, nodes], ids, derive(seed, "layout")))
 
 
 def _into_disc(places: Floats) -> Floats:
