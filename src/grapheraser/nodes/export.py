@@ -238,7 +238,7 @@ def _facts(now: Snapshot, described: Mapping[str, Any]) -> dict[str, Any]:
         "partition": partition.method,
         "claim": claim_of(now.settings, state),
         "receipts": len(now.receipts),
-        "head": now.receipts[-1].digest if len(now.receipts) else None,
+        "last": now.receipts[-1].digest if len(now.receipts) else None,
         "log": now.ends.run,
         "checkpoint": now.ends.checkpoint,
         "versions": dict(now.document["versions"]),
