@@ -5,6 +5,8 @@ from __future__ import annotations
 import inspect
 import time
 from collections.abc import Callable, Mapping
+from functools import partial
+from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
@@ -145,20 +147,15 @@ def _spelled(name: str) -> str:
     return f"--{name.replace('_', '-')}"
 
 
-class _Told(NamedTuple):
-    """A fitted run in words: `data` for ``--json``, all else for people."""
-
-    title: str
-    data: dict[str, Any]
-    rows: dict[str, Any]
-    weights: Mapping[str, float] = {}
+# What is told of a fitted run: for ``--json``, and in rows for people.
+_Told = tuple[dict[str, Any], dict[str, Any]]
 
 
 class _Task(NamedTuple):
     """A task that can be fitted, and the options that it takes beside `_EVERY_TASK`."""
 
+    eraser: str  # the name of its class, in the room of the task
     world: Callable[[Given], Any]
-    eraser: Callable[[Given], Any]
     told: Callable[[Given, Any, Any, str], _Told]
     options: str
 
@@ -171,24 +168,44 @@ def _fit(task: str, given: Given) -> None:
     row = _TASKS[task]
     check_target(given["out"], replace=given["replace"])
     world = row.world(given)
-    eraser = row.eraser(given)
+    eraser = _eraser(task, given)
     warm, started = compilations(), time.perf_counter()
     eraser.fit(world)
     seconds = time.perf_counter() - started
     # Compiling is no part of training.
     seconds -= sum(done.seconds for done in compilations()[len(warm) :])
     _say_compiled()
-    told = row.told(given, world, eraser, f"in {duration(seconds)}")
+    data, rows = row.told(given, world, eraser, f"in {duration(seconds)}")
     eraser.save(given["out"], replace=given["replace"])
     run, graph = str(given["out"]), eraser.graph_.fingerprint
-    if answered({"run": run, "task": task, "seconds": seconds, "graph": graph, **told.data}):
+    if answered({"run": run, "task": task, "seconds": seconds, "graph": graph, **data}):
         return
-    if told.title:
-        print_line(told.title)
-    if told.weights:
-        weights = [(name, f"{weight:.3f}") for name, weight in told.weights.items()]
+    if "dataset" in data:
+        print_line(world)
+    if data.get("weights"):
+        weights = [(name, f"{weight:.3f}") for name, weight in data["weights"].items()]
         print_table("", ("column", "weight"), weights)
-    print_rows({**told.rows, "run": given["out"]})
+    print_rows({**rows, "run": given["out"]})
+
+
+def _eraser(task: str, given: Given) -> Any:
+    """Make the eraser of a task from the options that its constructor has arguments for."""
+    row = _TASKS[task]
+    made = getattr(import_module(f"grapheraser.{task}"), row.eraser)
+    takes = inspect.signature(made).parameters
+    arguments: dict[str, Any] = {}
+    for name in row.options.split():
+        argument, value = "num_shards" if name == "shards" else name, _read(given, name)
+        if argument in takes and value not in (None, ""):
+            arguments[argument] = value
+    if "training" in takes:
+        arguments["training"] = _training(given)
+        arguments |= {"members": given["members"].split(",")} if given["members"] else {}
+    if task == "nodes":
+        from grapheraser.datasets import default_shards
+
+        arguments = {"num_shards": default_shards(given["dataset"]), **arguments}
+    return made(**arguments)
 
 
 def _loaded(given: Given, **split: Any) -> Graph:
@@ -200,21 +217,6 @@ def _loaded(given: Given, **split: Any) -> Graph:
     return graph
 
 
-def _node_eraser(given: Given) -> GraphEraser:
-    from grapheraser.datasets import default_shards
-    from grapheraser.nodes import GraphEraser
-
-    shards, members = given["shards"], given["members"]
-    return GraphEraser(
-        model=own_model(given["model"] or _MODEL),
-        num_shards=default_shards(given["dataset"]) if shards is None else shards,
-        sample=_sample(given["sample"]),
-        members=members.split(",") if members else None,
-        training=_training(given),
-        **{name: given[name] for name in _NODE_ARGUMENTS.split()},
-    )
-
-
 def _told_of_nodes(given: Given, graph: Graph, eraser: GraphEraser, took: str) -> _Told:
     tested = graph.labelled_test_nodes
     scores = eraser.evaluate(tested) if len(tested) else {"f1": None}
@@ -222,57 +224,32 @@ def _told_of_nodes(given: Given, graph: Graph, eraser: GraphEraser, took: str) -
     if not partition.data_free:  # else balanced on average alone, as the sizes show
         say_notes(partition.notes)
     shown = {"f1": "test F1", "r2": "test R2"}
-    return _Told(
-        f"{graph}",
-        {
-            "graph": graph.fingerprint,
-            "dataset": graph.name,
-            "model": given["model"] or _MODEL,
-            "partition": partition.method,
-            "aggregation": given["aggregation"],
-            "engine": eraser.engine_,
-            "shards": len(eraser.shards_),
-            "shard_sizes": sizes.tolist(),
-            "context": given["context"],
-            "context_nodes": eraser.graph_.num_sharded - graph.num_train,
-            "edge_cut": partition.edge_cut,
-            **{f"test_{name}": value for name, value in scores.items()},
-            "notes": [*graph.notes, *partition.notes],
-        },
-        {
-            "shards": f"{len(eraser.shards_)} of {sizes[sizes > 0].min()} to {sizes.max()} nodes",
-            "trained": f"{took} (engine {eraser.engine_})",
-            **{shown[n]: f"{v:.4f}" for n, v in scores.items() if n in shown and v is not None},
-        },
-    )
-
-
-def _link_eraser(given: Given) -> LinkEraser:
-    from grapheraser.links import LinkEraser
-
-    names = ("partition", "device", "seed", "executor")
-    arguments: dict[str, Any] = {name: given[name] for name in names}
-    arguments |= {"num_shards": given["shards"]} if given["shards"] is not None else {}
-    arguments |= {"epochs": given["epochs"]} if given["epochs"] is not None else {}
-    arguments |= {"sample": _sample(given["sample"]), "sides": _sides(given["sides"])}
-    arguments |= {"steps": given["steps"]}
-    members = given["members"] or "closed-form"
-    return LinkEraser(model=own_model(given["model"] or _MODEL), members=members, **arguments)
+    data = {
+        "graph": graph.fingerprint,
+        "dataset": graph.name,
+        "model": given["model"] or "gcn",
+        "partition": partition.method,
+        "aggregation": given["aggregation"],
+        "engine": eraser.engine_,
+        "shards": len(eraser.shards_),
+        "shard_sizes": sizes.tolist(),
+        "context": given["context"],
+        "context_nodes": eraser.graph_.num_sharded - graph.num_train,
+        "edge_cut": partition.edge_cut,
+        **{f"test_{name}": value for name, value in scores.items()},
+        "notes": [*graph.notes, *partition.notes],
+    }
+    return data, {
+        "shards": f"{len(eraser.shards_)} of {sizes[sizes > 0].min()} to {sizes.max()} nodes",
+        "trained": f"{took} (engine {eraser.engine_})",
+        **{shown[n]: f"{v:.4f}" for n, v in scores.items() if n in shown and v is not None},
+    }
 
 
 def _told_of_links(_given: Given, graph: Graph, eraser: LinkEraser, took: str) -> _Told:
-    return _Told(
-        f"{graph}",
-        {
-            "dataset": graph.name,
-            "members": eraser.members,
-            "shards": len(eraser.shards_),
-            "weights": eraser.weights_,
-            "notes": list(graph.notes),
-        },
-        {"fitted": f"{took}, members: {eraser.members}"},
-        eraser.weights_,
-    )
+    data = {"dataset": graph.name, "members": eraser.members, "shards": len(eraser.shards_)}
+    data |= {"weights": eraser.weights_, "notes": list(graph.notes)}
+    return data, {"fitted": f"{took}, members: {eraser.members}"}
 
 
 def _interactions(given: Given) -> Any:
@@ -281,46 +258,17 @@ def _interactions(given: Given) -> Any:
     return read_interactions(given["dataset"])
 
 
-def _recommender(given: Given) -> Recommender:
-    from grapheraser.recommendation import Recommender
-
-    arguments = {name: given[name] for name in ("scale", "seed", "executor")}
-    arguments |= {} if given["sample"] == "auto" else {"sample": _sample(given["sample"])}
-    return Recommender(now=given["now"] or None, half_life=given["half_life"], **arguments)
-
-
 def _told_of_recommendation(_given: Given, _world: Any, eraser: Recommender, took: str) -> _Told:
-    counts = {
-        "users": eraser.num_users_,
-        "items": eraser.num_items_,
-        "interactions": eraser.graph_.num_edges,
-    }
-    return _Told(
-        "",
-        {**counts, "weights": eraser.weights_, "statement": eraser.exactness_["statement"]},
-        {**{name: f"{count:,}" for name, count in counts.items()}, "fitted": took},
-        eraser.weights_,
-    )
-
-
-def _embedder(given: Given) -> Embedder:
-    from grapheraser.embeddings import Embedder
-
-    width = {} if given["width"] is None else {"width": given["width"]}
-    return Embedder(features=given["features"], seed=given["seed"], **width)
+    counts = {"users": eraser.num_users_, "items": eraser.num_items_}
+    counts |= {"interactions": eraser.graph_.num_edges}
+    data = {**counts, "weights": eraser.weights_, "statement": eraser.exactness_["statement"]}
+    return data, {**{name: f"{count:,}" for name, count in counts.items()}, "fitted": took}
 
 
 def _told_of_embeddings(_given: Given, graph: Graph, eraser: Embedder, took: str) -> _Told:
-    return _Told(
-        f"{graph}",
-        {
-            "dataset": graph.name,
-            "width": eraser.width,
-            "nodes": graph.num_nodes,
-            "notes": list(eraser.graph_.notes),
-        },
-        {"embedded": f"{plural(graph.num_nodes, 'row')} of {eraser.width} columns, {took}"},
-    )
+    data = {"dataset": graph.name, "width": eraser.width, "nodes": graph.num_nodes}
+    rows = f"{plural(graph.num_nodes, 'row')} of {eraser.width} columns, {took}"
+    return {**data, "notes": list(eraser.graph_.notes)}, {"embedded": rows}
 
 
 def _collection(given: Given) -> Collection:
@@ -329,104 +277,10 @@ def _collection(given: Given) -> Collection:
     return read_collection(given["dataset"])
 
 
-def _collection_eraser(given: Given) -> CollectionEraser:
-    from grapheraser.graphs import CollectionEraser
-
-    members = given["members"].split(",") if given["members"] else None
-    arguments = {name: given[name] for name in _GRAPH_ARGUMENTS.split()}
-    arguments |= {"num_shards": given["shards"]} if given["shards"] is not None else {}
-    return CollectionEraser(
-        members=members,
-        sample=_sample(given["sample"]),
-        model="closed-form" if given["model"] is None else own_model(given["model"]),
-        training=_training(given),
-        **arguments,
-    )
-
-
-def _told_of_graphs(
-    _given: Given, collection: Collection, eraser: CollectionEraser, took: str
-) -> _Told:
-    counts = {"graphs": len(collection), "training_graphs": collection.graph.num_train}
-    return _Told(
-        f"{collection}",
-        {
-            "dataset": collection.graph.name,
-            **counts,
-            "shards": len(eraser.shards_),
-            "weights": eraser.weights_,
-        },
-        {"fitted": took},
-        eraser.weights_,
-    )
-
-
-_MODEL = "gcn"
-_EVERY_TASK = ("dataset", "out", "task", "replace")
-_TRAINING = (
-    "learning_rate weight_decay optimizer loss class_weights early_stopping layers hidden dropout "
-    "residual norm neighbours batch_size"
-)
-# Options that `GraphEraser` takes as they are.
-_NODE_ARGUMENTS = (
-    "partition aggregation epochs seed device executor engine gamma delta global_expert halo "
-    "shards_asked context"
-)
-# Options that `CollectionEraser` takes as they are.
-_GRAPH_ARGUMENTS = "partition aggregation readout epochs seed device executor"
-_TASKS = {
-    "nodes": _Task(
-        lambda given: _loaded(given, split_seed=given["split_seed"], split=given["split"]),
-        _node_eraser,
-        _told_of_nodes,
-        f"{_NODE_ARGUMENTS} {_TRAINING} model shards sample members split split_seed",
-    ),
-    "links": _Task(
-        _loaded,
-        _link_eraser,
-        _told_of_links,
-        "model partition shards epochs members sample sides steps seed device executor",
-    ),
-    "recommendation": _Task(
-        _interactions,
-        _recommender,
-        _told_of_recommendation,
-        "sample scale now half_life seed executor",
-    ),
-    "graphs": _Task(
-        _collection,
-        _collection_eraser,
-        _told_of_graphs,
-        f"{_GRAPH_ARGUMENTS} {_TRAINING} model shards sample members",
-    ),
-    "embeddings": _Task(_loaded, _embedder, _told_of_embeddings, "width features seed"),
-}
-
-
-def _say_compiled() -> None:
-    from grapheraser.kernels.compiled import compilations
-
-    done = compilations()
-    if done:
-        took = duration(sum(one.seconds for one in done))
-        say(f"note: compiled {plural(len(done), 'kernel')} in {took}, once per machine")
-    if any(one.folder is None for one in done):
-        say("note: no folder takes the result; set NUMBA_CACHE_DIR to one that can be written to")
-
-
-def _training(given: Given) -> Training | None:
-    """Return what was said about training; None where nothing was."""
-    from grapheraser.engines import Training
-
-    said = {name: given[name] for name in _TRAINING.split() if given[name] is not None}
-    for name in ("optimizer", "loss"):
-        if name in said:
-            said[name] = own_function(said[name], f"--{name}")
-    if "class_weights" in said:
-        said["class_weights"] = _class_weights(said["class_weights"])
-    if "neighbours" in said:
-        said["neighbours"] = _counts(said["neighbours"])
-    return Training(**said) if said else None
+def _told_of_graphs(_given: Given, world: Collection, eraser: CollectionEraser, took: str) -> _Told:
+    data = {"dataset": world.graph.name, "graphs": len(world)}
+    data |= {"training_graphs": world.graph.num_train, "shards": len(eraser.shards_)}
+    return {**data, "weights": eraser.weights_}, {"fitted": took}
 
 
 def _counts(text: str) -> Any:
@@ -448,17 +302,76 @@ def _class_weights(text: str) -> Any:
         return text
 
 
-def _sides(text: str) -> str | int | None:
-    """Read a number as the smallest id of the second side; leave words to the library."""
-    try:
-        return int(text)
-    except ValueError:
-        return text or None
-
-
-def _sample(text: str) -> float | int | str:
-    """Read ``0.1`` as a share and ``500`` as a count; leave words to the library."""
+def _number(text: str) -> float | int | str | None:
+    """Read ``0.1`` as a share and ``500`` as a count; leave words but auto to the library."""
     try:
         return float(text) if "." in text else int(text)
     except ValueError:
-        return text
+        return None if text == "auto" else text
+
+
+_EVERY_TASK = ("dataset", "out", "task", "replace")
+_TRAINING = (
+    "learning_rate weight_decay optimizer loss class_weights early_stopping layers hidden dropout "
+    "residual norm neighbours batch_size"
+)
+_SHARDS = "model shards partition aggregation epochs sample members seed device executor"
+# Options that are read before they are an argument.
+_READERS: dict[str, Callable[[Any], Any]] = {
+    "model": own_model,
+    "sample": _number,
+    "sides": _number,
+    "optimizer": partial(own_function, option="--optimizer"),
+    "loss": partial(own_function, option="--loss"),
+    "class_weights": _class_weights,
+    "neighbours": _counts,
+}
+_TASKS = {
+    "nodes": _Task(
+        "GraphEraser",
+        lambda given: _loaded(given, split_seed=given["split_seed"], split=given["split"]),
+        _told_of_nodes,
+        f"{_SHARDS} {_TRAINING} engine gamma delta global_expert halo shards_asked context split "
+        "split_seed",
+    ),
+    "links": _Task(
+        "LinkEraser",
+        _loaded,
+        _told_of_links,
+        "model partition shards epochs members sample sides steps seed device executor",
+    ),
+    "recommendation": _Task(
+        "Recommender",
+        _interactions,
+        _told_of_recommendation,
+        "sample scale now half_life seed executor",
+    ),
+    "graphs": _Task(
+        "CollectionEraser", _collection, _told_of_graphs, f"{_SHARDS} {_TRAINING} readout"
+    ),
+    "embeddings": _Task("Embedder", _loaded, _told_of_embeddings, "width features seed"),
+}
+
+
+def _say_compiled() -> None:
+    from grapheraser.kernels.compiled import compilations
+
+    done = compilations()
+    if done:
+        took = duration(sum(one.seconds for one in done))
+        say(f"note: compiled {plural(len(done), 'kernel')} in {took}, once per machine")
+    if any(one.folder is None for one in done):
+        say("note: no folder takes the result; set NUMBA_CACHE_DIR to one that can be written to")
+
+
+def _training(given: Given) -> Training | None:
+    """Return what was said about training; None where nothing was."""
+    from grapheraser.engines import Training
+
+    said = {name: _read(given, name) for name in _TRAINING.split() if given[name] is not None}
+    return Training(**said) if said else None
+
+
+def _read(given: Given, name: str) -> Any:
+    read = _READERS.get(name)
+    return given[name] if read is None or given[name] is None else read(given[name])

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.sparse import csr_array
 
 from grapheraser.aggregation import BoundAggregator, Say
 from grapheraser.eraser.snapshot import Snapshot
@@ -146,10 +147,9 @@ def _placed(n: int, ends: NDArray[np.int64]) -> list[tuple[float, float]]:
     """Spread the nodes over the plane; parts that don't hang together are joined for the while."""
     joined = [*map(tuple, ends.tolist()), *((i, i + 1) for i in range(n - 1))]
     pairs = sorted({pair for u, v in joined if u != v for pair in ((u, v), (v, u))})
-    rows = np.array([u for u, _ in pairs], dtype=np.int64)
-    indptr = np.searchsorted(rows, np.arange(n + 1))
-    indices = np.array([v for _, v in pairs], dtype=np.int32)
-    found = settle(indptr, indices, np.arange(n), 0) if n > 1 else np.zeros((n, 2))
+    ends = np.array(pairs, dtype=np.int64).reshape(-1, 2).T
+    edges = csr_array((np.ones(len(pairs)), (ends[0], ends[1])), shape=(n, n))
+    found = settle(edges, np.arange(n), 0) if n > 1 else np.zeros((n, 2))
     low, span = found.min(axis=0), max(float(np.ptp(found, axis=0).max()), 1e-9)
     scaled = _MARGIN + (found - low) / span * (_SIZE - 2 * _MARGIN)
     return [(float(x), float(y)) for x, y in scaled]
