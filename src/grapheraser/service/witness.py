@@ -13,7 +13,7 @@ from starlette.routing import Route
 from grapheraser.errors import GraphEraserError
 from grapheraser.receipts.keys import PublicKey, read_verifier_key
 from grapheraser.receipts.witness import MAX_BODY, TrustedLog, Witness
-from grapheraser.service.api.app import BodyLimit, NoSniff
+from grapheraser.service.api.app import Guard
 
 _LOG = logging.getLogger("grapheraser.witness")
 
@@ -46,8 +46,7 @@ def witness_app(witness: Witness) -> Starlette:
             Route("/health", health),
         ]
     )
-    app.add_middleware(BodyLimit, max_bytes=MAX_BODY)
-    app.add_middleware(NoSniff)
+    app.add_middleware(Guard, max_bytes=MAX_BODY)
     return app
 
 

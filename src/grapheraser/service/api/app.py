@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import logging
+import traceback
 from datetime import timedelta
 from typing import Any
 
@@ -29,40 +31,7 @@ from grapheraser.service.dashboard import router as dashboard
 from grapheraser.untrusted import parse_json
 
 INFERENCE = "/v2/"
-
-
-class StrictJson:
-    """Middleware that refuses a body of JSON that `parse_json` refuses, before a route reads it."""
-
-    def __init__(self, app: ASGIApp) -> None:
-        self.app = app
-
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Pass a request on, and look at its body as it is read."""
-        headers = scope["headers"] if scope["type"] == "http" else ()
-        # One of several such headers decides, and not the same everywhere.
-        is_json = any(name == b"content-type" and b"json" in of.lower() for name, of in headers)
-        if not is_json or scope["path"].startswith(INFERENCE):  # read by `tensors.read_inference`
-            await self.app(scope, receive, send)
-            return
-        parts: list[bytes] = []
-
-        async def checked() -> Message:
-            message = await receive()
-            if message["type"] == "http.request":
-                parts.append(message.get("body", b""))
-                if not message.get("more_body", False) and any(parts):
-                    _check(b"".join(parts))
-            return message
-
-        await self.app(scope, checked, send)
-
-
-def _check(body: bytes) -> None:
-    try:
-        parse_json(body, len(body))
-    except ValueError as error:
-        raise HTTPException(400, f"{NOT_JSON} ({error}).") from None
+_LOG = logging.getLogger("grapheraser.service")
 
 
 _DESCRIPTION = """
@@ -99,13 +68,11 @@ def create_app(parts: Parts) -> FastAPI:
     app.include_router(opendsr.router, prefix="/opendsr/v2")
     app.include_router(_service)
     app.include_router(dashboard, responses=responses(400))
-    app.add_middleware(StrictJson)
-    app.add_middleware(BodyLimit, max_bytes=parts.settings.body_bytes)
+    app.add_middleware(Guard, max_bytes=parts.settings.body_bytes, strict_json=True)
     app.openapi = lambda: _schema(app)  # type: ignore[method-assign]
     templates = Templates(app.openapi()["paths"])
     logged = parts.settings.access_log
     app.add_middleware(Measured, metrics=parts.metrics, templates=templates, logged=logged)
-    app.add_middleware(NoSniff)
     return app
 
 
@@ -155,52 +122,45 @@ def _schema(app: FastAPI) -> dict[str, Any]:
     return app.openapi_schema
 
 
-class NoSniff:
-    """Middleware that lets no browser guess what an answer is."""
+class Guard:
+    """Middleware before all routes: looks at bodies, marks answers, catches unforeseen errors.
 
-    def __init__(self, app: ASGIApp) -> None:
-        self.app = app
-
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Pass a request on."""
-
-        async def marked(message: Message) -> None:
-            if message["type"] == "http.response.start":
-                MutableHeaders(scope=message)["X-Content-Type-Options"] = "nosniff"
-            await send(message)
-
-        await self.app(scope, receive, marked)
-
-
-class BodyLimit:
-    """Middleware that refuses a body that is too large, before all of it is read.
-
-    One with two lengths is refused too: a proxy before the service may have read the other one, and
-    taken what follows for a request of its own.
+    A body that is too large is refused before all of it is read, and one with two lengths: a proxy
+    before the service may have read the other one, and taken what follows for a request of its own.
+    ``strict_json`` refuses JSON that `parse_json` refuses, before a route reads it. No browser
+    guesses what an answer is. Of an unforeseen error the type and the lines that led to it are
+    logged: its text may be personal.
     """
 
-    def __init__(self, app: ASGIApp, max_bytes: int) -> None:
-        self.app, self.max_bytes = app, max_bytes
+    def __init__(self, app: ASGIApp, max_bytes: int, *, strict_json: bool = False) -> None:
+        self.app, self.max_bytes, self.strict_json = app, max_bytes, strict_json
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Pass a request on, or answer it with a problem."""
         if scope["type"] != "http":
             await self.app(scope, receive, send)
             return
-        if (problem := self._wrong(dict(scope["headers"]))) is not None:
-            await problem.response(scope["path"])(scope, receive, send)
-            return
-        seen = 0
+        started = False
 
-        async def counted() -> Message:
-            nonlocal seen
-            message = await receive()
-            seen += len(message.get("body", b""))
-            if seen > self.max_bytes:
-                raise HTTPException(413)
-            return message
+        async def marked(message: Message) -> None:
+            nonlocal started
+            started = True
+            if message["type"] == "http.response.start":
+                MutableHeaders(scope=message)["X-Content-Type-Options"] = "nosniff"
+            await send(message)
 
-        await self.app(scope, counted, send)
+        problem = self._wrong(dict(scope["headers"]))
+        try:
+            if problem is None:
+                await self.app(scope, self._reading(scope, receive), marked)
+        except Exception as error:
+            lines = "".join(traceback.format_tb(error.__traceback__))
+            _LOG.error("%s\n%s", type(error).__name__, lines)
+            if not started:
+                said = "the service failed; the operator finds more in its logs."
+                problem = Problem(500, "internal-error", said)
+        if problem is not None:
+            await problem.response(scope["path"])(scope, receive, marked)
 
     def _wrong(self, headers: dict[bytes, bytes]) -> Problem | None:
         length, closing = headers.get(b"content-length", b"0"), {"Connection": "close"}
@@ -211,3 +171,32 @@ class BodyLimit:
             said = f"a body has at most {self.max_bytes} bytes."
             return Problem(413, "body-too-large", said, headers=closing)
         return None
+
+    def _reading(self, scope: Scope, receive: Receive) -> Receive:
+        """Look at a body as it is read."""
+        # One of several such headers decides, and not the same everywhere.
+        kinds = (of.lower() for name, of in scope["headers"] if name == b"content-type")
+        is_json = self.strict_json and any(b"json" in kind for kind in kinds)
+        is_json = is_json and not scope["path"].startswith(INFERENCE)  # `read_inference` reads it
+        seen, parts = 0, list[bytes]()
+
+        async def checked() -> Message:
+            nonlocal seen
+            message = await receive()
+            seen += len(message.get("body", b""))
+            if seen > self.max_bytes:
+                raise HTTPException(413)
+            if is_json and message["type"] == "http.request":
+                parts.append(message.get("body", b""))
+                if not message.get("more_body", False) and any(parts):
+                    _check(b"".join(parts))
+            return message
+
+        return checked
+
+
+def _check(body: bytes) -> None:
+    try:
+        parse_json(body, len(body))
+    except ValueError as error:
+        raise HTTPException(400, f"{NOT_JSON} ({error}).") from None

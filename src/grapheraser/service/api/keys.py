@@ -86,8 +86,7 @@ class Keys:
         key = Key(id=secrets.token_hex(6), name=name, role=role, created=utc_now())
         text = f"ge_{key.id}_{secrets.token_urlsafe(32)}"
         values = {"id": key.id, "name": name, "role": role.value, "digest": digest_of(text)}
-        with self.database.writing() as connection:
-            connection.execute(insert(API_KEYS).values(made=key.created.timestamp(), **values))
+        self.database.change(insert(API_KEYS).values(made=key.created.timestamp(), **values))
         return key, text
 
     def find(self, text: str) -> Key | None:
@@ -96,8 +95,7 @@ class Keys:
         found, form = self.remembered.get(digest), _TOKEN.fullmatch(text)
         if found is not None or form is None:
             return found
-        with self.database.reading() as connection:
-            row = connection.execute(select(API_KEYS).where(API_KEYS.c.id == form[1])).first()
+        row = next(iter(self.database.rows(select(API_KEYS).where(API_KEYS.c.id == form[1]))), None)
         if row is None or row.revoked is not None or not hmac.compare_digest(row.digest, digest):
             return None
         self.remembered.put(digest, key_of(row))
@@ -105,9 +103,8 @@ class Keys:
 
     def list(self) -> list[Key]:
         """List all keys, revoked ones as well, oldest first."""
-        with self.database.reading() as connection:
-            rows = connection.execute(select(API_KEYS).order_by(API_KEYS.c.made, API_KEYS.c.id))
-            return [key_of(row) for row in rows]
+        query = select(API_KEYS).order_by(API_KEYS.c.made, API_KEYS.c.id)
+        return [key_of(row) for row in self.database.rows(query)]
 
     def revoke(self, name: str) -> bool:
         """Revoke a key by its id, with its sessions; return False where there is none."""
@@ -165,8 +162,8 @@ class Sessions:
         digest = session_digest(token)
         query = select(API_KEYS).join(SESSIONS, SESSIONS.c.key == API_KEYS.c.id)
         not_ended = (SESSIONS.c.digest == digest, SESSIONS.c.until > self._clock().timestamp())
-        with self._keys.database.reading() as connection:
-            row = connection.execute(query.where(*not_ended, API_KEYS.c.revoked.is_(None))).first()
+        query = query.where(*not_ended, API_KEYS.c.revoked.is_(None))
+        row = next(iter(self._keys.database.rows(query)), None)
         if row is None:
             return None
         self._keys.remembered.put(digest, key_of(row))
@@ -174,8 +171,8 @@ class Sessions:
 
     def end(self, token: str) -> None:
         """End a session."""
-        with self._keys.database.writing() as connection:
-            connection.execute(delete(SESSIONS).where(SESSIONS.c.digest == session_digest(token)))
+        ended = SESSIONS.c.digest == session_digest(token)
+        self._keys.database.change(delete(SESSIONS).where(ended))
         self._keys.remembered.clear()
 
 

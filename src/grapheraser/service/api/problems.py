@@ -6,7 +6,6 @@ A problem says what was wrong to whoever asked. It is never logged: it may name 
 from __future__ import annotations
 
 import logging
-import traceback
 from collections.abc import Mapping, Sequence
 from http import HTTPStatus
 from typing import Any
@@ -16,7 +15,6 @@ from fastapi.exceptions import RequestValidationError
 from fastapi.responses import JSONResponse
 from pydantic import BaseModel, ConfigDict, Field
 from starlette.exceptions import HTTPException
-from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from grapheraser import errors
 
@@ -111,7 +109,6 @@ def answer_with_problems(app: FastAPI) -> None:
     app.add_exception_handler(errors.GraphEraserError, _of_package)
     app.add_exception_handler(RequestValidationError, _of_validation)
     app.add_exception_handler(HTTPException, _of_http)
-    app.add_middleware(_Unforeseen)
 
 
 def responses(*statuses: int) -> dict[int | str, dict[str, Any]]:
@@ -165,35 +162,6 @@ async def _of_http(request: Request, error: Exception) -> JSONResponse:
         detail = error.detail
     problem = Problem(error.status_code, kind, detail, headers=error.headers)
     return problem.response(request.url.path)
-
-
-class _Unforeseen:
-    """Middleware that answers unforeseen errors, and logs where they came from.
-
-    The text of an error may be personal; its type and the lines that led to it are not.
-    """
-
-    def __init__(self, app: ASGIApp) -> None:
-        self.app = app
-
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Pass a request on."""
-        started = False
-
-        async def noted(message: Message) -> None:
-            nonlocal started
-            started = True
-            await send(message)
-
-        try:
-            await self.app(scope, receive, noted)
-        except Exception as error:
-            lines = "".join(traceback.format_tb(error.__traceback__))
-            _log.error("%s\n%s", type(error).__name__, lines)
-            if not started:
-                said = "the service failed; the operator finds more in its logs."
-                answer = Problem(500, "internal-error", said).response(scope["path"])
-                await answer(scope, receive, send)
 
 
 def _printable(text: str) -> str:

@@ -107,8 +107,8 @@ class Cosigned:
     def best(self, sequence: int) -> str | None:
         """Return the checkpoint with an entry that most witnesses, then the latest, have signed."""
         query = sa.select(COSIGNED.c.note).where(self._mine, COSIGNED.c.size >= sequence)
-        with self._queue.database.reading() as connection:
-            notes = connection.execute(query.order_by(COSIGNED.c.size.desc())).scalars().all()
+        rows = self._queue.database.rows(query.order_by(COSIGNED.c.size.desc()))
+        notes: list[str] = [row.note for row in rows]
         return max(notes, key=lambda note: min(_count(note), self.quorum), default=None)
 
     def carried(self, texts: list[str], leaves: Callable[[int], Sequence[bytes]]) -> list[str]:

@@ -91,6 +91,21 @@ class Database:
         for call in after:
             call()
 
+    def rows(self, query: sa.Executable) -> Sequence[Any]:
+        """Return the rows of a query, in a transaction of its own."""
+        with self.reading() as connection:
+            return connection.execute(query).all()
+
+    def scalar(self, query: sa.Executable) -> Any:
+        """Return the one value of a query, None where there is none."""
+        with self.reading() as connection:
+            return connection.execute(query).scalar()
+
+    def change(self, statement: sa.Update | sa.Delete | sa.Insert) -> int:
+        """Execute a statement in a transaction of its own; return how many rows it changed."""
+        with self.writing() as connection:
+            return connection.execute(statement).rowcount
+
     def after_commit(self, connection: sa.Connection, call: Callable[[], None]) -> None:
         """Call this once the transaction of `writing` is committed."""
         connection.get_execution_options()["after"].append(call)

@@ -23,8 +23,6 @@ from grapheraser.service.queue.requests import ERASE, NEXT, RequestContent, Stat
 from grapheraser.untrusted import parse_json
 
 if TYPE_CHECKING:
-    from sqlalchemy.engine import Connection
-
     from grapheraser.receipts import Part, Receipt
     from grapheraser.service.queue.queue import Queue
     from grapheraser.service.queue.tombstones import Tombstones
@@ -64,21 +62,18 @@ class Batches:
     def waiting(self, resting: Collection[str] = ()) -> tuple[int, datetime] | None:
         """Count requests that wait and don't rest, with their first deadline; None: none does."""
         query = sa.select(sa.func.count(), sa.func.min(REQUESTS.c.deadline))
-        with self._database.reading() as connection:
-            count, deadline = connection.execute(query.where(*self._ready(resting))).one()
+        ((count, deadline),) = self._database.rows(query.where(*self._ready(resting)))
         return (count, from_timestamp(deadline)) if count else None
 
     def failed(self) -> dict[str, int]:
         """Return failed requests that are to be tried again, with the attempts so far."""
         query = sa.select(REQUESTS.c.id, REQUESTS.c.attempts).where(self._mine, _retried())
-        with self._database.reading() as connection:
-            return {row.id: row.attempts for row in connection.execute(query)}
+        return {row.id: row.attempts for row in self._database.rows(query)}
 
     def attempts(self, names: Sequence[str]) -> int:
         """Return how often the first of these requests was begun."""
         query = sa.select(REQUESTS.c.attempts).where(REQUESTS.c.id == names[0])
-        with self._database.reading() as connection:
-            return int(connection.execute(query).scalar_one())
+        return int(self._database.scalar(query))
 
     def claim(self, limit: int, resting: Collection[str] = ()) -> Batch | None:
         """Take the requests that come first and can be carried out together; None if none waits.
@@ -117,7 +112,7 @@ class Batches:
         with self._database.reading() as connection:
             return [self._read(connection, row) for row in connection.execute(query)]
 
-    def _read(self, connection: Connection, batch: Any) -> Batch:
+    def _read(self, connection: sa.Connection, batch: Any) -> Batch:
         query = sa.select(REQUESTS).where(REQUESTS.c.batch == batch.id).order_by(REQUESTS.c.number)
         rows = connection.execute(query).all()
         kind = rows[0].kind if rows else ERASE
@@ -184,7 +179,7 @@ class Batches:
             self._explain(connection, reasons)
             self._advance(connection, names, State.ERASED, version=version, **DESTROYED)
 
-    def _forgotten(self, connection: Connection, names: Sequence[str]) -> set[Item]:
+    def _forgotten(self, connection: sa.Connection, names: Sequence[str]) -> set[Item]:
         """Read from the parts of these requests' receipts what was forgotten."""
         found = set()
         for some in blocks(names):
@@ -197,8 +192,7 @@ class Batches:
     def complete(self, batch: Batch) -> bool:
         """Complete what is erased; return False where the database still holds remains of it."""
         chosen = (REQUESTS.c.batch == batch.id) & (REQUESTS.c.state == State.ERASED.value)
-        with self._database.reading() as connection:
-            names = list(connection.execute(sa.select(REQUESTS.c.id).where(chosen)).scalars())
+        names = [row.id for row in self._database.rows(sa.select(REQUESTS.c.id).where(chosen))]
         if names and not self._database.purge():
             return False
         with self._database.writing() as connection:
@@ -231,8 +225,7 @@ class Batches:
         now = self._queue.clock().timestamp()
         finished = sa.select(REQUESTS.c.id).where(REQUESTS.c.state == State.COMPLETED.value)
         old = (PARTS.c.until < now) & PARTS.c.request.in_(finished)
-        with self._database.writing() as connection:
-            gone = connection.execute(sa.delete(PARTS).where(old)).rowcount
+        gone = self._database.change(sa.delete(PARTS).where(old))
         if gone:
             self._database.purge()
         return gone
@@ -241,7 +234,7 @@ class Batches:
 
     def _open(
         self,
-        connection: Connection,
+        connection: sa.Connection,
         kind: str,
         contents: Mapping[str, RequestContent],
         **values: Any,
@@ -253,7 +246,7 @@ class Batches:
         self._advance(connection, list(contents), State.PLANNED, batch=name, **values)
         return Batch(name, kind, contents, dict.fromkeys(contents, State.PLANNED))
 
-    def _close(self, connection: Connection, batch: Batch) -> None:
+    def _close(self, connection: sa.Connection, batch: Batch) -> None:
         """Close a batch, unless some of its requests are still to be finished."""
         left = sa.select(sa.func.count()).where(
             REQUESTS.c.batch == batch.id, REQUESTS.c.state.not_in([State.COMPLETED.value])
@@ -261,11 +254,11 @@ class Batches:
         if not connection.execute(left).scalar():
             self._note(connection, batch, state=_DONE, receipt=None)
 
-    def _note(self, connection: Connection, batch: Batch, **values: Any) -> None:
+    def _note(self, connection: sa.Connection, batch: Batch, **values: Any) -> None:
         connection.execute(sa.update(BATCHES).where(BATCHES.c.id == batch.id).values(values))
 
     def _advance(
-        self, connection: Connection, names: Sequence[str], state: State, **values: Any
+        self, connection: sa.Connection, names: Sequence[str], state: State, **values: Any
     ) -> None:
         """Bring requests to a state, each from one that it may follow, and record it."""
         before = [old.value for old, following in NEXT.items() if state in following]
@@ -284,13 +277,13 @@ class Batches:
             said["retry_at"] = from_timestamp(at).isoformat(timespec="seconds")
         self._queue.record(connection, names, state, **said)
 
-    def _explain(self, connection: Connection, reasons: Mapping[str, str]) -> None:
+    def _explain(self, connection: sa.Connection, reasons: Mapping[str, str]) -> None:
         for reason in set(reasons.values()):
             for some in blocks([name for name, its in reasons.items() if its == reason]):
                 chosen = sa.update(REQUESTS).where(REQUESTS.c.id.in_(some))
                 connection.execute(chosen.values(reason=reason))
 
-    def _drop_parts(self, connection: Connection, names: Iterable[str]) -> None:
+    def _drop_parts(self, connection: sa.Connection, names: Iterable[str]) -> None:
         for some in blocks(list(names)):
             connection.execute(sa.delete(PARTS).where(PARTS.c.request.in_(some)))
 
@@ -313,11 +306,10 @@ class PublishedLog:
     def latest(self) -> tuple[int, str | None]:
         """Return how many receipts are known, and the digest of the last of them."""
         query = sa.select(LOG.c.size, LOG.c.digest).where(self._mine).order_by(LOG.c.size.desc())
-        with self._database.reading() as connection:
-            size, digest = connection.execute(query.limit(1)).first() or (0, None)
+        size, digest = next(iter(self._database.rows(query.limit(1))), (0, None))
         return size, digest
 
-    def note(self, connection: Connection, receipts: Iterable[Receipt]) -> None:
+    def note(self, connection: sa.Connection, receipts: Iterable[Receipt]) -> None:
         """Note receipts, within a transaction."""
         rows = [
             {

@@ -23,8 +23,6 @@ from grapheraser.service.database.tables import REQUESTS
 from grapheraser.service.queue.requests import Request, RequestContent, State
 
 if TYPE_CHECKING:
-    from sqlalchemy.engine import Connection
-
     from grapheraser.service.queue.queue import Queue
 
 _MAX_REQUESTS = 200  # in one transaction
@@ -113,7 +111,7 @@ class Intake:
             return [_Failed(error)] * len(tickets)
 
     def _accept(
-        self, connection: Connection, tickets: Sequence[_Ticket]
+        self, connection: sa.Connection, tickets: Sequence[_Ticket]
     ) -> Sequence[Submitted | GraphEraserError]:
         """Write what is new; return the outcome of each. A refusal concerns one request alone."""
         marks = sorted({t.row["idempotency"] for t in tickets if t.row["idempotency"]})
@@ -145,7 +143,7 @@ class Intake:
         ]
 
     def _insert(
-        self, connection: Connection, new: Mapping[str, dict[str, Any]]
+        self, connection: sa.Connection, new: Mapping[str, dict[str, Any]]
     ) -> dict[str, Request]:
         """Write new requests, each with its first event."""
         if not new:
@@ -157,7 +155,7 @@ class Intake:
             name: Request.from_row({**row, "number": numbers[name]}) for name, row in new.items()
         }
 
-    def _repeated(self, connection: Connection, marks: Sequence[str]) -> dict[str, Any]:
+    def _repeated(self, connection: sa.Connection, marks: Sequence[str]) -> dict[str, Any]:
         """Return the requests that were submitted with these keys, by the hash of the key."""
         if not self._database.is_sqlite:  # two at once: the second waits for the first
             for mark in marks:

@@ -24,8 +24,6 @@ from grapheraser.service.queue.requests import (
 )
 
 if TYPE_CHECKING:
-    from sqlalchemy.engine import Connection
-
     from grapheraser.service.database import Database
     from grapheraser.service.queue.queue import Queue
     from grapheraser.service.queue.vault import Vault
@@ -92,8 +90,7 @@ class Lookup:
     def counts(self) -> dict[State, int]:
         """Count the requests in each state."""
         query = sa.select(REQUESTS.c.state, sa.func.count()).where(self._mine)
-        with self.database.reading() as connection:
-            rows = connection.execute(query.group_by(REQUESTS.c.state)).all()
+        rows = self.database.rows(query.group_by(REQUESTS.c.state))
         return dict.fromkeys(State, 0) | {State(state): count for state, count in rows}
 
     def due(self, within: timedelta = timedelta(0)) -> Sequence[Request]:
@@ -103,12 +100,12 @@ class Lookup:
         with self.database.reading() as connection:
             return self._read(connection, *chosen, order=order, limit=_MAX_LISTED)
 
-    def read(self, connection: Connection, names: Sequence[str]) -> dict[str, Request]:
+    def read(self, connection: sa.Connection, names: Sequence[str]) -> dict[str, Request]:
         """Read requests by id, within a transaction."""
         return {one.id: one for one in self._read(connection, REQUESTS.c.id.in_(names))}
 
     def _read(
-        self, connection: Connection, *chosen: Any, order: Any = None, limit: int | None = None
+        self, connection: sa.Connection, *chosen: Any, order: Any = None, limit: int | None = None
     ) -> Sequence[Request]:
         query = _select().where(self._mine, *chosen).order_by(order).limit(limit)
         return [Request.from_row(row._mapping) for row in connection.execute(query)]
@@ -133,13 +130,11 @@ class Lookup:
     def last_event(self) -> int:
         """Return the number of the last transition, 0 where there is none."""
         query = sa.select(sa.func.max(EVENTS.c.number)).where(EVENTS.c.run == self.run)
-        with self.database.reading() as connection:
-            return int(connection.execute(query).scalar() or 0)
+        return int(self.database.scalar(query) or 0)
 
     def _events(self, chosen: sa.ColumnElement[bool], limit: int | None) -> Sequence[Event]:
         query = sa.select(EVENTS).where(chosen).order_by(EVENTS.c.number).limit(limit)
-        with self.database.reading() as connection:
-            rows = connection.execute(query).mappings().all()
+        rows = (row._mapping for row in self.database.rows(query))
         return [
             Event(**{**row, "state": State(row["state"]), "at": from_timestamp(row["at"])})
             for row in rows
@@ -157,12 +152,12 @@ class Lookup:
         with self.database.reading() as connection:
             return self._chain(connection, RUNS.c.succeeds, RUNS.c.name)
 
-    def predecessors(self, connection: Connection) -> Sequence[str]:
+    def predecessors(self, connection: sa.Connection) -> Sequence[str]:
         """Return the names of the runs that this one was restored from, oldest first."""
         return self._chain(connection, RUNS.c.name, RUNS.c.succeeds)[::-1]
 
     def _chain(
-        self, connection: Connection, run: sa.Column[Any], other: sa.Column[Any]
+        self, connection: sa.Connection, run: sa.Column[Any], other: sa.Column[Any]
     ) -> Sequence[str]:
         """Follow the runs from this one to the other, and so on."""
         following: dict[str, str] = dict(map(tuple, connection.execute(sa.select(run, other))))

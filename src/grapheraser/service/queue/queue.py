@@ -20,8 +20,6 @@ from grapheraser.service.queue.requests import PENDING, Request, RequestContent,
 from grapheraser.service.queue.subjects import Subjects
 
 if TYPE_CHECKING:
-    from sqlalchemy.engine import Connection
-
     from grapheraser.service.database import Database
     from grapheraser.service.queue.vault import Vault
 
@@ -59,9 +57,7 @@ class Queue(Lookup):
         self.subjects = Subjects(self)
         self.intake = Intake(self)
         self.woken = threading.Event()  # set when there is something new to do
-        with database.writing() as connection:
-            seen = {"name": run, "seen": clock().timestamp()}
-            connection.execute(self.insert_new(RUNS), [seen])
+        database.change(self.insert_new(RUNS).values(name=run, seen=clock().timestamp()))
 
     # -- asking -------------------------------------------------------------------------------
 
@@ -104,7 +100,7 @@ class Queue(Lookup):
         self.woken.set()
         return request
 
-    def _locked(self, connection: Connection, name: str, owner: str | None) -> Request:
+    def _locked(self, connection: sa.Connection, name: str, owner: str | None) -> Request:
         """Read a request that nobody else can change until the commit."""
         row = REQUESTS.c.id == name
         connection.execute(sa.select(REQUESTS.c.id).where(row).with_for_update()).first()
@@ -113,7 +109,7 @@ class Queue(Lookup):
             raise unknown_request(name)
         return found
 
-    def _set(self, connection: Connection, name: str, state: State, **values: None) -> Request:
+    def _set(self, connection: sa.Connection, name: str, state: State, **values: None) -> Request:
         """Bring a request that waits to a state, and record it."""
         new = {"state": state.value, "retry_at": None, **values}
         connection.execute(sa.update(REQUESTS).where(REQUESTS.c.id == name).values(new))
@@ -143,15 +139,14 @@ class Queue(Lookup):
     def destroy_receipt(self, name: str, owner: str | None = None) -> None:
         """Destroy the parts of a request's receipt, collected or not."""
         self.get(name, owner)
-        with self.database.writing() as connection:
-            connection.execute(sa.delete(PARTS).where(PARTS.c.request == name))
+        self.database.change(sa.delete(PARTS).where(PARTS.c.request == name))
         self.database.purge()
 
     # -- shared with the worker's side ----------------------------------------------------------
 
     def record(
         self,
-        connection: Connection,
+        connection: sa.Connection,
         names: Sequence[str],
         state: State,
         *,

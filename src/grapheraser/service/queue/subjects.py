@@ -17,8 +17,6 @@ from grapheraser.service.database.tables import SUBJECTS
 from grapheraser.service.queue.requests import RequestContent, item_from_json, item_to_json
 
 if TYPE_CHECKING:
-    from sqlalchemy.engine import Connection
-
     from grapheraser.service.queue.queue import Queue
 
 
@@ -68,7 +66,7 @@ class Subjects:
         with self._database.reading() as connection:
             return self.known(connection, identity)
 
-    def known(self, connection: Connection, identity: str) -> Sequence[Item]:
+    def known(self, connection: sa.Connection, identity: str) -> Sequence[Item]:
         """Do as `find`, within a transaction."""
         items = self.found(connection, identity)
         if not items:
@@ -78,7 +76,7 @@ class Subjects:
             )
         return items
 
-    def found(self, connection: Connection, identity: str) -> Sequence[Item]:
+    def found(self, connection: sa.Connection, identity: str) -> Sequence[Item]:
         """Return what belongs to a subject, sorted; nothing where it is not known."""
         subject = self._subject(identity)
         query = sa.select(SUBJECTS.c.sealed).where(self._mine, SUBJECTS.c.subject == subject)
@@ -88,14 +86,12 @@ class Subjects:
     def forget(self, identity: str) -> int:
         """Forget what belongs to a subject; returns how many items. The run stays as it is."""
         subject = self._subject(identity)
-        with self._database.writing() as connection:
-            gone = connection.execute(
-                sa.delete(SUBJECTS).where(self._mine, SUBJECTS.c.subject == subject)
-            ).rowcount
+        whose = (self._mine, SUBJECTS.c.subject == subject)
+        gone = self._database.change(sa.delete(SUBJECTS).where(*whose))
         self._database.purge()
         return gone
 
-    def forget_items(self, connection: Connection, items: Iterable[Item]) -> None:
+    def forget_items(self, connection: sa.Connection, items: Iterable[Item]) -> None:
         """Forget whom these items belong to; with a node, all that is about it."""
         marks = sorted({(self._mark(item), self._mark_of_node(item)) for item in items})
         for part in blocks(marks):
@@ -109,7 +105,7 @@ class Subjects:
         with self._database.reading() as connection:
             return self._count(connection)
 
-    def _count(self, connection: Connection) -> int:
+    def _count(self, connection: sa.Connection) -> int:
         query = sa.select(sa.func.count()).select_from(SUBJECTS).where(self._mine)
         return int(connection.execute(query).scalar_one())
 

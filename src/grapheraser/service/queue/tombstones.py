@@ -27,8 +27,6 @@ from grapheraser.service.queue.vault import marked
 from grapheraser.untrusted import MAX_LINES, parse_json
 
 if TYPE_CHECKING:
-    from sqlalchemy.engine import Connection
-
     from grapheraser.service.queue.queue import Queue
     from grapheraser.store.keys import KeyFolder
 
@@ -66,7 +64,7 @@ class Tombstones:
     def __init__(self, queue: Queue, keys: KeyFolder) -> None:
         self._queue, self._keys = queue, keys
 
-    def add(self, connection: Connection, size: int, items: Iterable[Item]) -> None:
+    def add(self, connection: sa.Connection, size: int, items: Iterable[Item]) -> None:
         """Add one for each item, in the transaction that destroys what named it.
 
         They are in the file before the database has them. If the transaction fails, it is done
@@ -111,10 +109,9 @@ class Tombstones:
         since = (TOMBSTONES.c.run == self._queue.run) & (TOMBSTONES.c.size > after)
         chosen = since | TOMBSTONES.c.run.in_(self._queue.successors())
         found: dict[str, set[str]] = {}
-        with self._queue.database.reading() as connection:
-            query = sa.select(TOMBSTONES.c.key, TOMBSTONES.c.mark).where(chosen)
-            for name, mark in connection.execute(query):
-                found.setdefault(name, set()).add(mark)
+        query = sa.select(TOMBSTONES.c.key, TOMBSTONES.c.mark).where(chosen)
+        for name, mark in self._queue.database.rows(query):
+            found.setdefault(name, set()).add(mark)
         for name, erased in self._files():
             if erased.is_since(self._queue.run, after):
                 found.setdefault(name, set()).update(erased.marks)

@@ -156,8 +156,7 @@ def seconds_of(queue: Queue, versions: Iterable[int]) -> dict[int, float]:
         EVENTS.c.state == State.PUBLISHED.value,
         EVENTS.c.version.in_(set(versions)),
     )
-    with queue.database.reading() as connection:
-        rows = connection.execute(query.group_by(EVENTS.c.version)).all()
+    rows = queue.database.rows(query.group_by(EVENTS.c.version))
     return {version: seconds for version, seconds in rows if seconds is not None}
 
 
@@ -271,9 +270,8 @@ class Scores:
     def record(self, published: Published) -> None:
         """Score a version, unless that was done before."""
         mine = (SCORES.c.run == self._queue.run, SCORES.c.version == published.version)
-        with self._queue.database.reading() as connection:
-            if connection.execute(sa.select(SCORES.c.version).where(*mine)).first() is not None:
-                return
+        if self._queue.database.rows(sa.select(SCORES.c.version).where(*mine)):
+            return
         graph = published.model.graph_
         values = {
             "run": self._queue.run,
@@ -282,14 +280,12 @@ class Scores:
             "nodes": graph.num_nodes,
             "f1": _f1(published),
         }
-        with self._queue.database.writing() as connection:
-            connection.execute(self._queue.insert_new(SCORES), [values])
+        self._queue.database.change(self._queue.insert_new(SCORES).values(values))
 
     def latest(self, limit: int = 1000) -> Sequence[Score]:
         """List the scores of the latest versions, oldest first."""
         query = sa.select(SCORES).where(SCORES.c.run == self._queue.run)
-        with self._queue.database.reading() as connection:
-            rows = connection.execute(query.order_by(SCORES.c.version.desc()).limit(limit)).all()
+        rows = self._queue.database.rows(query.order_by(SCORES.c.version.desc()).limit(limit))
         found = [{**row._mapping, "at": from_timestamp(row.at)} for row in reversed(rows)]
         return [Score.model_validate(row) for row in found]
 

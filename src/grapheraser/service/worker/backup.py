@@ -226,9 +226,7 @@ def _replace(database: Database, file: Path | None, queue: Path | None) -> None:
 
 
 def _knows(database: Database, run: str) -> bool:
-    with database.reading() as connection:
-        query = sa.select(RUNS.c.name).where(RUNS.c.name == run)
-        return connection.execute(query).first() is not None
+    return bool(database.rows(sa.select(RUNS.c.name).where(RUNS.c.name == run)))
 
 
 def _erase_once_more(model: Model, tombstones: Tombstones, backup: Backup) -> int:

@@ -206,8 +206,7 @@ class Callbacks:
         """Send what is due; returns how many callbacks were tried."""
         now = self._clock()
         query = sa.select(CALLBACKS).where(CALLBACKS.c.next_at <= now)
-        with self._database.reading() as connection:
-            rows = connection.execute(query.order_by(CALLBACKS.c.next_at).limit(_MAX_SENT)).all()
+        rows = self._database.rows(query.order_by(CALLBACKS.c.next_at).limit(_MAX_SENT))
         return sum(self._tell(row) for row in rows)
 
     def _tell(self, row: Any) -> int:
@@ -243,9 +242,8 @@ class Callbacks:
     def _claimed(self, row: Any) -> bool:
         """Claim a callback; return False where another process sends it."""
         mine = (CALLBACKS.c.number == row.number) & (CALLBACKS.c.next_at == row.next_at)
-        with self._database.writing() as connection:
-            later = sa.update(CALLBACKS).where(mine).values(next_at=self._clock() + _CLAIM_SECONDS)
-            return connection.execute(later).rowcount == 1
+        later = sa.update(CALLBACKS).where(mine).values(next_at=self._clock() + _CLAIM_SECONDS)
+        return self._database.change(later) == 1
 
     def _failed(self, row: Any) -> None:
         attempts = row.attempts + 1
@@ -261,9 +259,8 @@ class Callbacks:
     def _set(self, row: Any, values: dict[str, int] | None, wait: float = 0.0) -> None:
         """Note the outcome of a callback; None: it is finished."""
         mine = CALLBACKS.c.number == row.number
-        with self._database.writing() as connection:
-            if values is None:
-                connection.execute(sa.delete(CALLBACKS).where(mine))
-            else:
-                new = {**values, "next_at": self._clock() + wait}
-                connection.execute(sa.update(CALLBACKS).where(mine).values(new))
+        if values is None:
+            self._database.change(sa.delete(CALLBACKS).where(mine))
+        else:
+            new = {**values, "next_at": self._clock() + wait}
+            self._database.change(sa.update(CALLBACKS).where(mine).values(new))
