@@ -10,7 +10,8 @@ from typing import Annotated
 
 import typer
 
-from grapheraser.cli.output import JsonOption, print_json, print_line, say
+from grapheraser.cli.options import JsonOption
+from grapheraser.cli.output import print_json, print_line, say
 from grapheraser.errors import GraphEraserError, ParameterError
 
 RUN, LIST = "run", "list"

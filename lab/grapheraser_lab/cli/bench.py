@@ -12,8 +12,8 @@ from typing import Annotated, Any
 
 import typer
 
-from grapheraser.cli.options import completing
-from grapheraser.cli.output import JsonOption, print_json, say
+from grapheraser.cli.options import JsonOption, completing
+from grapheraser.cli.output import print_json, say
 from grapheraser.errors import ParameterError
 
 ALL = "all"

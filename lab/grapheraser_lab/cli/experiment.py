@@ -11,13 +11,14 @@ import typer
 from typer.core import TyperCommand
 
 from grapheraser.cli.options import (
+    JsonOption,
     complete_aggregations,
     complete_datasets,
     complete_models,
     complete_partitions,
     completing,
 )
-from grapheraser.cli.output import JsonOption, print_json, print_table, say
+from grapheraser.cli.output import print_json, print_table, say
 from grapheraser.errors import ParameterError
 from grapheraser.reports.wording import duration
 

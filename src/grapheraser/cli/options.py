@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from importlib import import_module
 from pathlib import Path
-from typing import Annotated, TypeAlias
+from typing import Annotated, Any, TypeAlias
 
 import typer
 
@@ -18,35 +19,21 @@ def completing(names: Callable[[], Iterable[str]]) -> Callable[[str], list[str]]
     return complete
 
 
-def _datasets() -> Iterable[str]:
-    from grapheraser.datasets import dataset_info
-
-    return [info.name for info in dataset_info()]
-
-
-def _models() -> Iterable[str]:
-    from grapheraser.models import PRESETS, RELATIONAL
-    from grapheraser.models.spec import CLOSED_FORM
-
-    return (*PRESETS, RELATIONAL, *CLOSED_FORM)
+def _at(room: str, name: str) -> Any:
+    """Return what a room of the package has under a name, imported when it is asked for."""
+    return getattr(import_module(f"grapheraser.{room}"), name)
 
 
-def _partitions() -> Iterable[str]:
-    from grapheraser.partition import PARTITIONERS
-
-    return PARTITIONERS
-
-
-def _aggregations() -> Iterable[str]:
-    from grapheraser.aggregation import AGGREGATORS
-
-    return AGGREGATORS
-
-
-complete_datasets = completing(_datasets)
-complete_models = completing(_models)
-complete_partitions = completing(_partitions)
-complete_aggregations = completing(_aggregations)
+complete_datasets = completing(lambda: [info.name for info in _at("datasets", "dataset_info")()])
+complete_models = completing(
+    lambda: (
+        *_at("models", "PRESETS"),
+        _at("models", "RELATIONAL"),
+        *_at("models.spec", "CLOSED_FORM"),
+    )
+)
+complete_partitions = completing(lambda: _at("partition", "PARTITIONERS"))
+complete_aggregations = completing(lambda: _at("aggregation", "AGGREGATORS"))
 
 RunArgument: TypeAlias = Annotated[Path, typer.Argument(metavar="RUN", help="Folder of a run.")]
 DatasetArgument: TypeAlias = Annotated[

@@ -25,23 +25,6 @@ from grapheraser.errors import GraphEraserError
 from grapheraser.progress import hidden
 from grapheraser.untrusted import escaped
 
-__all__ = [
-    "JsonOption",
-    "answered",
-    "as_verb",
-    "drop_output",
-    "print_found",
-    "print_json",
-    "print_line",
-    "print_rows",
-    "print_table",
-    "report_error",
-    "report_warning",
-    "say",
-    "say_notes",
-    "wants_json",
-]
-
 _KEYWORD = inspect.Parameter.KEYWORD_ONLY
 _quiet: ContextVar[bool] = ContextVar("quiet", default=False)
 _json: ContextVar[bool] = ContextVar("json", default=False)

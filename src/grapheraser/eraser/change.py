@@ -27,8 +27,9 @@ from grapheraser.seeding import fresh_seed
 # and samples keep their keys: other ones would move nodes that nobody has asked about.
 NONE, TOUCHED, ALL = POLICIES = ("none", "touched", "all")
 _NOTES = {
-    TOUCHED: "refresh='touched': retrained shards have fresh seeds",
-    ALL: "refresh='all': every shard was retrained from a fresh seed",
+    NONE: (),
+    TOUCHED: ("refresh='touched': retrained shards have fresh seeds",),
+    ALL: ("refresh='all': every shard was retrained from a fresh seed",),
 }
 
 
@@ -45,16 +46,6 @@ def shards_to_retrain(
     if policy == ALL:
         return tuple(partition.shard_ids.tolist())
     return tuple(stale)
-
-
-def fresh_seeds(policy: str, shards: Sequence[int]) -> dict[int, int]:
-    """A fresh seed for each of the shards to retrain, where the policy wants one."""
-    return {} if policy == NONE else {shard: fresh_seed() for shard in shards}
-
-
-def note_on(policy: str) -> tuple[str, ...]:
-    """Return what a receipt says of the policy."""
-    return (_NOTES[policy],) if policy in _NOTES else ()
 
 
 _RETRAINS_ALL = "every shard is retrained, for last bits depend on what trains it"
@@ -110,7 +101,7 @@ def change(
         retrain=retrain,
         touched=plan.touched,
         gone=plan.removal.nodes,
-        seeds=fresh_seeds(refresh, retrain),
+        seeds={} if refresh == NONE else {shard: fresh_seed() for shard in retrain},
     )
     retrained = tuple(after.shards) if refresh == ALL else plan.retrain
     abouts = [now.task.spelled(about) for about in _abouts(now.state.graph, graph, plan)]
@@ -127,7 +118,7 @@ def change(
         new=NO_NODES if plan.edit is None else plan.edit.nodes,
         context=context,
         untrained=untrained,
-        notes=(*plan.notes, *note_on(refresh)),
+        notes=(*plan.notes, *_NOTES[refresh]),
         skipped=now.task.requests_of(plan.removal.skipped),
     )
     return record(now, after, work)

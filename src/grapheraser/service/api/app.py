@@ -27,6 +27,7 @@ from grapheraser.service.api.problems import (
     answer_with_problems,
     responses,
 )
+from grapheraser.service.api.tensors import InferenceRequest, InferenceResponse
 from grapheraser.service.dashboard import router as dashboard
 from grapheraser.untrusted import parse_json
 
@@ -113,7 +114,7 @@ def _schema(app: FastAPI) -> dict[str, Any]:
         schemes["Session"] = {"type": "apiKey", "in": "cookie", "name": COOKIE}
         for name in ("HTTPValidationError", "ValidationError"):
             known.pop(name, None)
-        bodies = (ProblemDetails, inference.InferenceRequest, inference.InferenceResponse)
+        bodies = (ProblemDetails, InferenceRequest, InferenceResponse)
         for body in bodies:
             made = body.model_json_schema(ref_template="#/components/schemas/{model}")
             known.update(made.pop("$defs", {}))

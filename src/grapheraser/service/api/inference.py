@@ -12,7 +12,7 @@ import numpy as np
 from fastapi import APIRouter, Path, Request, Response
 from fastapi.concurrency import run_in_threadpool
 from numpy.typing import NDArray
-from pydantic import BaseModel, Field
+from pydantic import BaseModel
 
 from grapheraser.environment import VERSION
 from grapheraser.service.api.access import READERS, route
@@ -65,34 +65,6 @@ class ModelReady(BaseModel):
 
     name: str
     ready: bool = True
-
-
-class InferenceTensor(BaseModel):
-    """A tensor of a request or an answer."""
-
-    name: str
-    datatype: str
-    shape: list[int]
-    data: list[Any] | None = Field(default=None, description="Absent where sent as raw bytes.")
-    parameters: dict[str, Any] | None = None
-
-
-class InferenceRequest(BaseModel):
-    """A request to predict."""
-
-    id: str | None = None
-    inputs: list[InferenceTensor]
-    outputs: list[dict[str, Any]] | None = None
-    parameters: dict[str, Any] | None = None
-
-
-class InferenceResponse(BaseModel):
-    """A prediction."""
-
-    model_name: str
-    model_version: str
-    id: str | None = None
-    outputs: list[InferenceTensor]
 
 
 @router.get("/health/live", summary="Is the server alive?")

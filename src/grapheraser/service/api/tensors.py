@@ -15,6 +15,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from pydantic import BaseModel, Field, ValidationError
 
 from grapheraser.service.api.problems import Problem
 from grapheraser.untrusted import parse_json
@@ -49,6 +50,41 @@ class Inference:
     binary: bool = False  # whether outputs that are not named are sent as raw bytes
 
 
+class InferenceTensor(BaseModel):
+    """A tensor of a request or an answer."""
+
+    name: str
+    datatype: str
+    shape: list[int]
+    data: list[Any] | None = Field(default=None, description="Absent where sent as raw bytes.")
+    parameters: dict[str, Any] | None = None
+
+
+class InferenceOutput(BaseModel):
+    """A tensor to answer with."""
+
+    name: str
+    parameters: dict[str, Any] | None = None
+
+
+class InferenceRequest(BaseModel):
+    """A request to predict."""
+
+    id: str | None = None
+    inputs: list[InferenceTensor]
+    outputs: list[InferenceOutput] | None = None
+    parameters: dict[str, Any] | None = None
+
+
+class InferenceResponse(BaseModel):
+    """A prediction."""
+
+    model_name: str
+    model_version: str
+    id: str | None = None
+    outputs: list[InferenceTensor]
+
+
 def read_inference(body: bytes, header_length: str | None) -> Inference:
     """Read the body of a request; ``header_length`` is the header of the binary data extension."""
     size = len(body)
@@ -59,24 +95,22 @@ def read_inference(body: bytes, header_length: str | None) -> Inference:
         if size > len(body):
             raise wrong(f"the header {LENGTH_HEADER} exceeds the body.")
     try:
-        found = parse_json(body[:size], len(body))
+        found = InferenceRequest.model_validate(parse_json(body[:size], len(body)), strict=True)
+    except ValidationError as error:
+        first = error.errors(include_input=False)[0]
+        where = "/".join(map(str, first["loc"])) or "the body"
+        raise wrong(f"{where[:200]}: {first['msg']}.") from None
     except ValueError:
         raise wrong("the body is not JSON.") from None
-    _check(found, Mapping, "the body", "an object")
-    parameters = _parameters(found, "the body")
     raw = _Raw(body[size:])
-    inputs = [_input(part, raw) for part in _list(found, "inputs")]
+    inputs = {part.name: _input(part, raw) for part in found.inputs}
     if not raw.is_empty:
         raise wrong("there are more raw bytes than the inputs have.")
-    names = [tensor.name for tensor in inputs]
-    if len(set(names)) < len(names):
+    if len(inputs) < len(found.inputs):
         raise wrong("an input is named twice.")
-    binary = parameters.get("binary_data_output", False) is True
-    outputs = _outputs(found, binary=binary)
-    named = found.get("id")
-    if named is not None:
-        _check(named, str, "id", "text")
-    return Inference({tensor.name: tensor for tensor in inputs}, outputs, named, binary)
+    binary = (found.parameters or {}).get("binary_data_output", False) is True
+    outputs = None if found.outputs is None else _outputs(found.outputs, binary=binary)
+    return Inference(inputs, outputs, found.id, binary)
 
 
 def write_inference(
@@ -131,21 +165,16 @@ class _Raw:
         return self.at == len(self.content)
 
 
-def _input(part: Any, raw: _Raw) -> Tensor:
-    _check(part, Mapping, "an input", "an object")
-    name, datatype = part.get("name"), part.get("datatype")
-    _check(name, str, "the name of an input", "text")
+def _input(part: InferenceTensor, raw: _Raw) -> Tensor:
+    shape, datatype = part.shape, part.datatype
     if datatype not in ("INT64", "BYTES"):
         raise wrong("the datatype of an input must be INT64 or BYTES.")
-    shape = part.get("shape")
-    _check(shape, list, "the shape of an input", "a list")
-    if not shape or len(shape) > 2 or any(type(n) is not int or n < 0 for n in shape):
+    if not 1 <= len(shape) <= 2 or min(shape) < 0:
         raise wrong("the shape of an input must be one or two whole numbers.")
-    size = math.prod(shape)
-    length = _parameters(part, "an input").get("binary_data_size")
+    length = (part.parameters or {}).get("binary_data_size")
     if length is None:
-        flat = _flat(part.get("data"), len(shape))
-    elif type(length) is not int or length < 0 or "data" in part:
+        flat = _flat(part.data or [], len(shape))
+    elif type(length) is not int or length < 0 or part.data is not None:
         raise wrong("binary_data_size must be a whole number, and come without data.")
     elif datatype == "BYTES":
         flat = _texts(raw.take(length))
@@ -154,17 +183,17 @@ def _input(part: Any, raw: _Raw) -> Tensor:
         if len(content) % 8:
             raise wrong("the raw bytes of an INT64 input must be 8 for each element.")
         flat = np.frombuffer(content, _DTYPES["INT64"]).tolist()
+    size = math.prod(shape)
     if len(flat) != size:
         raise wrong(f"an input of the shape {shape} has {size} elements (found {len(flat)}).")
-    return Tensor(name, datatype, _array(flat, datatype).reshape(shape))
+    return Tensor(part.name, datatype, _array(flat, datatype).reshape(shape))
 
 
-def _flat(data: Any, depth: int) -> list[Any]:
+def _flat(data: list[Any], depth: int) -> list[Any]:
     """Return the elements of a tensor, which may be given flat or nested."""
-    _check(data, list, "the data of an input", "a list")
     if depth == 2 and data and all(isinstance(row, list) for row in data):
         return [value for row in data for value in row]
-    return list(data)
+    return data
 
 
 def _array(flat: list[Any], datatype: str) -> NDArray[Any]:
@@ -203,32 +232,7 @@ def _raw_bytes(tensor: Tensor) -> bytes:
     return b"".join(_LENGTH.pack(len(text)) + text for text in texts)
 
 
-def _outputs(found: Mapping[str, Any], *, binary: bool) -> dict[str, bool] | None:
-    if "outputs" not in found:
-        return None
-    outputs = {}
-    for part in _list(found, "outputs"):
-        _check(part, Mapping, "an output", "an object")
-        _check(part.get("name"), str, "the name of an output", "text")
-        parameters = _parameters(part, "an output")
-        if "classification" in parameters:
-            raise wrong("the classification extension is not supported.")
-        outputs[part["name"]] = parameters.get("binary_data", binary) is True
-    return outputs
-
-
-def _parameters(found: Mapping[str, Any], what: str) -> Mapping[str, Any]:
-    parameters: Any = found.get("parameters", {})
-    _check(parameters, Mapping, f"the parameters of {what}", "an object")
-    return dict(parameters)
-
-
-def _list(found: Mapping[str, Any], name: str) -> list[Any]:
-    value: Any = found.get(name)
-    _check(value, list, f"'{name}'", "a list")
-    return list(value)
-
-
-def _check(value: Any, kind: Any, what: str, wanted: str) -> None:
-    if not isinstance(value, kind):
-        raise wrong(f"{what} must be {wanted}.")
+def _outputs(named: Sequence[InferenceOutput], *, binary: bool) -> dict[str, bool]:
+    if any("classification" in (part.parameters or {}) for part in named):
+        raise wrong("the classification extension is not supported.")
+    return {part.name: (part.parameters or {}).get("binary_data", binary) is True for part in named}

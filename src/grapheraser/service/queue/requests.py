@@ -249,13 +249,6 @@ class Request:
         """Tell whether it is open past its deadline, or was completed after it."""
         return (self.completed or now) > self.deadline and self.state is not State.CANCELLED
 
-    def to_dict(self) -> dict[str, Any]:
-        found = {**self.__dict__, "counts": dict(self.counts), "state": self.state.value}
-        for name in _TIMES:
-            at: datetime | None = found[name]
-            found[name] = None if at is None else utc_text(at)
-        return {**found, "out_of_scope": list(OUT_OF_SCOPE)}
-
 
 @dataclass(frozen=True)
 class Event:
