@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from itertools import pairwise
 from math import floor, log10
 from typing import Annotated, Any
@@ -17,12 +16,11 @@ from grapheraser.service.api.keys import Role
 from grapheraser.service.api.parts import Parts
 from grapheraser.service.api.v1 import model as served
 from grapheraser.service.api.v1.audit import latest_audit
-from grapheraser.service.api.v1.model import RetrainingView, ShardList
 from grapheraser.service.api.v1.requests import owner_of
 from grapheraser.service.dashboard.shell import HEADERS, HOME, PAGE, Visit, Visiting, page_router
 from grapheraser.service.queue.lookup import summarize
 from grapheraser.service.queue.requests import OPEN
-from grapheraser.service.served.measured import Score, ScoreList
+from grapheraser.service.served.measured import Score
 
 router = page_router()
 _WATCHERS = (Role.OPERATOR, Role.AUDITOR, Role.REQUESTER)
@@ -172,79 +170,22 @@ def graph(visit: Annotated[Visit, Depends(Visiting("graph"))]) -> HTMLResponse:
     )
 
 
-@dataclass(frozen=True)
-class Cell:
-    """A figure of a shard; ``share`` is the length of the bar beside it."""
-
-    value: float | None
-    text: str
-    share: float = 0.0
-
-
-@dataclass(frozen=True)
-class Row:
-    """A shard as the table shows it."""
-
-    shard: int
-    nodes: Cell
-    edges: Cell
-    f1: Cell
-    importance: Cell
-    retrained: RetrainingView | None
-    is_last: bool
-
-
 @router.get(f"{HOME}/shards", summary="The shards", **PAGE)
 def shards(visit: Annotated[Visit, Depends(Visiting("shards"))]) -> HTMLResponse:
     """The page. Scores that take a while are left to its script, which asks for them."""
     found = served.shards(visit.parts)
     measured, now = visit.parts.shards.scores, visit.parts.served.now
     scores = measured(now) if measured.is_known(now) else None  # else the script asks for them
-    rows = list(_rows(found, scores))
+    scored = {} if scores is None else {one.shard: one for one in scores.shards}
+    last = {one.shard: one.retrained for one in found.shards if one.retrained is not None}
     return visit.page(
         "shards",
         found=found,
         scores=scores,
-        rows=rows,
-        heard=_heard(scores),
-        hit=[row.shard for row in rows if row.is_last],
+        scored=scored,
+        shares=[one.importance for one in scored.values() if one.importance is not None],
+        hit=[shard for shard, retrained in last.items() if retrained.version == found.version],
     )
-
-
-def _heard(scores: ScoreList | None) -> float | None:
-    """Return the share of decisions that all shards have together."""
-    known = [] if scores is None else [one.importance for one in scores.shards]
-    shares = [share for share in known if share is not None]
-    return sum(shares) if shares else None
-
-
-def _rows(found: ShardList, scores: ScoreList | None) -> Sequence[Row]:
-    sizes = max((one.nodes for one in found.shards), default=0) or 1
-    edges = max((one.edges for one in found.shards), default=0) or 1
-    scored = {} if scores is None else {one.shard: one for one in scores.shards}
-    weights = [one.importance for one in scored.values() if one.importance is not None]
-    most = max(weights, default=0.0) or 1.0
-    rows = []
-    for one in found.shards:
-        score = scored.get(one.shard)
-        f1 = None if score is None else score.f1
-        importance = None if score is None else score.importance
-        rows.append(
-            Row(
-                shard=one.shard,
-                nodes=Cell(one.nodes, f"{one.nodes:,}", one.nodes / sizes),
-                edges=Cell(one.edges, f"{one.edges:,}", one.edges / edges),
-                f1=_known(f1, "{:.3f}", 1.0),
-                importance=_known(importance, "{:.2%}", most),
-                retrained=one.retrained,
-                is_last=one.retrained is not None and one.retrained.version == found.version,
-            )
-        )
-    return rows
-
-
-def _known(value: float | None, form: str, most: float) -> Cell:
-    return Cell(None, "") if value is None else Cell(value, form.format(value), value / most)
 
 
 @router.get(f"{HOME}/audit", summary="The log and its proofs", **PAGE)
