@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 import grapheraser as ge
+from grapheraser.aggregation.members import BEST
 from grapheraser_lab.bench import members
 
 
@@ -19,7 +20,7 @@ def test_selections_of_members_are_judged_on_training_nodes(
     assert list(rows) == list(members.SELECTIONS)
     left = graph.training_graph.with_split(test_share=1 / 8, seed=0)
     assert not np.isin(left.test_nodes, graph.test_nodes).any()
-    alone = ge.GraphEraser("closed-form", members=members.BEST).fit(left)
+    alone = ge.GraphEraser("closed-form", members=BEST).fit(left)
     assert rows["both"]["f1"] == alone.evaluate()["f1"]
     assert all(row["best_power"] <= row["log_loss"] + 1e-6 for row in rows.values())
     assert all(len(row["seconds"]) == 2 for row in rows.values())

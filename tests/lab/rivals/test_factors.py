@@ -26,11 +26,11 @@ def test_triples_are_an_item_that_the_user_has_and_one_that_they_do_not() -> Non
 
 @pytest.mark.parametrize("layers", [0, 3])
 def test_the_gradient_is_that_of_the_loss(layers: int) -> None:
-    spread = factors.propagation(TRAIN, layers)
+    spread = factors.Layers(TRAIN, layers)
     start = torch.randn(100, factors.WIDTH, requires_grad=True)
     ends = factors.Known.of(TRAIN).triples(50, torch.Generator().manual_seed(1))
     ends = ends + torch.tensor([[0], [60], [60]])
-    user, item, other = spread(start)[ends]
+    user, item, other = spread.everywhere(start)[ends]
     ahead = (user * (item - other)).sum(dim=1)
     penalty = start[ends].square().sum() / 50
     (torch.nn.functional.softplus(-ahead).mean() + 0.1 / 2 * penalty).backward()
@@ -46,7 +46,8 @@ def test_layers_are_neighbours_by_the_roots_of_both_degrees() -> None:
     step = both / np.sqrt(np.outer(degrees, degrees))
     start = np.random.default_rng(0).normal(size=(100, 3))
     expected = sum(np.linalg.matrix_power(step, n) @ start for n in range(4)) / 4
-    found = factors.propagation(TRAIN, 3)(torch.tensor(start, dtype=torch.float32))
+    layers = factors.Layers(TRAIN, 3)
+    found = layers.everywhere(torch.tensor(start, dtype=torch.float32))
     np.testing.assert_allclose(found.numpy(), expected, atol=1e-5)
 
 
