@@ -187,7 +187,7 @@ RIVALS: dict[str, Rival] = {
     ),
     "receraser": Rival(
         receraser,
-        [{"shards": 10, "epochs": e, "decay": 1e-3} for e in (100, 200)],
+        [{"shards": 10, "epochs": e, "decay": d} for e in (100, 400) for d in (1e-3, 1e-2)],
         "torch",
         trained=True,
         exact="given its partition",
