@@ -42,6 +42,10 @@ def test_rivals_are_read_fold_by_fold(folder: Path) -> None:
     said = [cell["refitted"] for conv in ("gin", "gcn") for cell in row[conv]]
     assert said == [found["refitted"] for found in rows[1:]]
     assert "Mean ratio" in graph_rivals.markdown(report)
+    out.write_text("".join(f"{json.dumps(row)}\n" for row in rows[:2]))
+    (row,) = graph_rivals.run(["mutag"], root=folder, keep=folder)["rows"]
+    assert (row["tested"], len(row["gin"]), len(row["gcn"])) == ([0, 3], 2, 0)
+    assert "ratio" not in graph_rivals.markdown({"rows": [row]}).partition("\n")[2]
 
 
 def test_what_is_done_is_not_asked_for_again() -> None:
