@@ -89,6 +89,7 @@ TABLES: tuple[tuple[str, str, str, Callable[[Any], str]], ...] = (
     ("context.md", "public", "public", public.markdown),
     ("arena.md", "arena", "arena", arena.markdown),
     ("arena.md", "arena-stream", "arena-stream", arena.markdown),
+    ("arena.md", "arena-links", "arena-links", arena.markdown),
     ("arena.md", "arena-graphs", "arena-graphs", arena.markdown),
     ("peers.md", "peers", "peers", peers.leaderboard),
     ("peers.md", "peers-small", "peers", peers.small_board),
