@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from grapheraser.demo.pictures import (
+from grapheraser.demo.page import (
     draw_around,
     draw_f1,
     draw_moves,

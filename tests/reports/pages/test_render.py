@@ -4,14 +4,12 @@ from __future__ import annotations
 
 import re
 from pathlib import Path
-from typing import Any
 
 import pytest
 from jinja2 import UndefinedError
 
-from grapheraser.errors import MissingExtraError
 from grapheraser.reports import pages
-from grapheraser.reports.pages.render import Picture, picture, render, stylesheet
+from grapheraser.reports.pages.render import Picture, render, stylesheet
 from grapheraser.reports.tables import Entry, Table
 
 TEMPLATES = Path(pages.__file__).parents[1] / "templates"
@@ -32,17 +30,6 @@ def test_a_picture_is_part_of_the_page() -> None:
     page = render("picture", picture=Picture('"graph"', b"\x89PNG"))
     assert '<img alt="&#34;graph&#34;" src="data:image/png;base64,iVBORw==">' in page
     assert page.strip().startswith('<figure class="scroll" tabindex="0">'), "it may be wide"
-
-
-def test_a_missing_extra_is_named_where_the_picture_would_be() -> None:
-    def draw() -> Any:
-        raise MissingExtraError.of("matplotlib", "plots", "drawing")
-
-    found = picture(draw, "a graph")
-    assert found.png is None
-    page = render("picture", picture=found)
-    assert "<img" not in page
-    assert ".[plots]" in page
 
 
 def test_a_value_that_a_template_lacks_is_an_error() -> None:

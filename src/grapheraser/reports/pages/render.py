@@ -7,15 +7,12 @@ stylesheet and their pictures, so that one file is all that there is to keep or 
 from __future__ import annotations
 
 import base64
-from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cache
 from typing import Any
 
 from jinja2 import ChoiceLoader, Environment, PackageLoader, StrictUndefined
 
-from grapheraser.errors import MissingExtraError
-from grapheraser.reports.figures.canvas import as_png
 from grapheraser.reports.figures.drawing import Drawing
 from grapheraser.reports.tables import MARKS, as_entry
 from grapheraser.reports.wording import contents, duration, plural
@@ -23,26 +20,17 @@ from grapheraser.reports.wording import contents, duration, plural
 
 @dataclass(frozen=True)
 class Picture:
-    """A picture of a page, or why there is none."""
+    """A picture of a page."""
 
     alt: str  # the picture in words
-    png: bytes | None  # the file; None where the extra that draws it is missing
-    missing: MissingExtraError | None = None  # what to install then
-    drawing: Drawing | None = None  # instead of a file: follows the page's colours
+    png: bytes | None = None  # a file
+    drawing: Drawing | None = None  # in place of a file: follows the page's colours
     caption: str = ""  # below it
-
-
-def picture(draw: Callable[[], Any], alt: str, *, dpi: int = 150) -> Picture:
-    """Draw a figure for a page; without the extra ``plots`` the page says what to install."""
-    try:
-        return Picture(alt, as_png(draw(), dpi=dpi))
-    except MissingExtraError as error:
-        return Picture(alt, None, error)
 
 
 def drawn(drawing: Drawing, caption: str = "") -> Picture:
     """A drawing as a picture of a page; needs no extra."""
-    return Picture(drawing.about, None, drawing=drawing, caption=caption)
+    return Picture(drawing.about, drawing=drawing, caption=caption)
 
 
 def standalone(drawing: Drawing, margin: int = 16) -> str:

@@ -11,7 +11,7 @@ import time
 from collections.abc import Callable
 from datetime import datetime, timedelta
 from enum import StrEnum
-from typing import Any
+from typing import Any, Generic, TypeVar
 
 from pydantic import BaseModel, ConfigDict
 from sqlalchemy import Row, delete, insert, select, update
@@ -24,6 +24,7 @@ from grapheraser.service.queue.requests import from_timestamp
 # Seconds for which a key that was revoked elsewhere may still be accepted.
 REMEMBERED = 5.0
 _MAX_REMEMBERED = 1000
+Value = TypeVar("Value")
 _TOKEN = re.compile(r"ge_([0-9a-f]{12})_[\w-]{43}")
 
 
@@ -48,30 +49,37 @@ class Key(BaseModel):
     revoked: datetime | None = None
 
 
-class Remembered:
-    """A cache of keys, by the hash of an API key or a session; ``clock`` is monotonic."""
+class Expiring(Generic[Value]):
+    """Values by a text, each for so many seconds; ``clock`` is monotonic."""
 
-    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
-        self._clock = clock
+    def __init__(self, seconds: float, clock: Callable[[], float]) -> None:
+        self._seconds, self._clock = seconds, clock
         self._lock = threading.Lock()
-        self._known: dict[str, tuple[float, Key]] = {}
+        self._known: dict[str, tuple[float, Value]] = {}
 
-    def get(self, digest: str) -> Key | None:
-        """Return a key that was put here less than `REMEMBERED` seconds ago."""
-        until, found = self._known.get(digest, (0.0, None))
-        return found if found is not None and self._clock() < until else None
+    def get(self, name: str) -> Value | None:
+        """Return a value that was put here less than that ago."""
+        return self._fresh(self._known.get(name))
 
-    def put(self, digest: str, key: Key) -> None:
-        """Remember a key."""
+    def take(self, name: str) -> Value | None:
+        """Return it once; then None."""
+        with self._lock:
+            return self._fresh(self._known.pop(name, None))
+
+    def put(self, name: str, value: Value) -> None:
+        """Remember a value."""
         with self._lock:
             if len(self._known) >= _MAX_REMEMBERED:
                 self._known.clear()
-            self._known[digest] = (self._clock() + REMEMBERED, key)
+            self._known[name] = (self._clock() + self._seconds, value)
 
     def clear(self) -> None:
-        """Read all keys anew from now on."""
+        """Forget all of them."""
         with self._lock:
             self._known.clear()
+
+    def _fresh(self, found: tuple[float, Value] | None) -> Value | None:
+        return found[1] if found is not None and self._clock() < found[0] else None
 
 
 class Keys:
@@ -79,7 +87,7 @@ class Keys:
 
     def __init__(self, database: Database, clock: Callable[[], float] = time.monotonic) -> None:
         self.database = database
-        self.remembered = Remembered(clock)
+        self.remembered = Expiring[Key](REMEMBERED, clock)  # by the hash of a key or session
 
     def create(self, name: str, role: Role) -> tuple[Key, str]:
         """Make a key; return it with its text, which is stored nowhere."""
@@ -189,28 +197,18 @@ def csrf_of(token: str) -> str:
 LINK_SECONDS = 600.0  # for which a link can be used
 
 
-class SignInLinks:
+class SignInLinks(Expiring[str]):
     """Links that sign somebody in once: a token that stands for an API key, for some minutes.
 
     A link is made by the process that starts the service, for whoever started it. Its token is in
-    the fragment of a URL, which no browser sends, and is kept in memory alone. ``clock`` is
-    monotonic.
+    the fragment of a URL, which no browser sends, and is kept in memory alone.
     """
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
-        self._clock = clock
-        self._lock = threading.Lock()
-        self._known: dict[str, tuple[float, str]] = {}
+        super().__init__(LINK_SECONDS, clock)
 
     def issue(self, key: str) -> str:
-        """Make a token that stands for the text of an API key."""
+        """Make a token that stands for the text of an API key; `take` returns that once."""
         token = secrets.token_urlsafe(32)
-        with self._lock:
-            self._known[token] = (self._clock() + LINK_SECONDS, key)
+        self.put(token, key)
         return token
-
-    def take(self, token: str) -> str | None:
-        """Return the text of the key that a token stands for, once; then None."""
-        with self._lock:
-            until, key = self._known.pop(token, (0.0, ""))
-        return key if self._clock() < until else None
