@@ -160,6 +160,25 @@ def test_what_takes_classes_alone_says_so(tmp_path: Path) -> None:
         eraser.export(tmp_path / "out")
 
 
+def test_words_are_no_numbers_and_a_node_without_words_has_no_cell() -> None:
+    eraser = fitted(World.of("one number", 5))
+    with pytest.raises(GraphError, match=r"must be numbers \(found sets of words\)"):
+        eraser.update([ge.SetLabels([7], [{"art"}])])
+    none_of_both = ge.Graph.from_arrays(np.eye(3), [[0], [1]], [[0, 0], [1, 1], [0, 1]])
+    with pytest.raises(GraphError, match="an empty one is not known"):
+        none_of_both.to_tables()
+
+
+def test_whole_numbers_of_pandas_with_gaps_are_classes() -> None:
+    pandas = pytest.importorskip("pandas")
+    for values, dtype in (([0, None, 1], "Int64"), ([False, None, True], "boolean")):
+        given = pandas.Series(values, dtype=dtype)
+        for y in (given, given.array):
+            graph = ge.Graph.from_arrays(np.eye(3), [[0], [1]], y)
+            assert graph.label_kind.is_classes
+            assert graph.y.tolist() == [0, -1, 1]
+
+
 @pytest.mark.parametrize("kind", ["several", "numbers"])
 def test_each_target_is_explained_by_its_members(kind: str) -> None:
     eraser = fitted(World.of(kind, 5))

@@ -162,6 +162,8 @@ def _checked_labels(
 ) -> tuple[LabelKind, NDArray[Any], list[str], list[str]]:
     """Return the kind of labels, the labels, what of it was found in the data, and notes."""
     y = y.toarray() if hasattr(y, "toarray") else y
+    if getattr(getattr(y, "dtype", None), "na_value", None) is not None and y.dtype.kind in "biu":
+        y = y.to_numpy(dtype=np.int64, na_value=UNLABELLED)  # of pandas, perhaps with gaps
     name = kind_of(y, said.labels)
     if name != CLASSES:
         if num_classes is not None or class_names:

@@ -114,6 +114,8 @@ def _parsed(
     """Return labels as the graph holds them, with the kind that follows from them alone."""
     called = None if names is None else tuple(map(str, names))
     if _is_of_sets(y):
+        if labels == NUMBERS:
+            raise GraphError(f"{what} must be numbers (found sets of words).")
         called = called or tuple(sorted({str(word) for row in y for word in row or ()}))
         y = _of_sets(y, called)
     rows = as_array(y, what)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -77,6 +78,25 @@ def test_one_of_a_nodes_labels_is_forgotten(how: str, tmp_path: Path) -> None:
         again = api.submit(labels=[[node, 2]]).json()["id"]
         api.work()
         assert "nothing" in api.call("GET", f"/api/v1/requests/{again}").json()["reason"]
+
+
+@pytest.mark.parametrize(("kind", "label"), [("several", [1, 0, None]), ("one number", 99.5)])
+def test_a_node_is_inserted_with_its_targets(kind: str, label: Any, tmp_path: Path) -> None:
+    eraser = fitted(World.of(kind, 3))
+    eraser.save(tmp_path / "run")
+    with opened(tmp_path / "run") as api:
+        new = {"id": 500, "features": {"1": 1.0}, "label": label, "neighbours": [2, 4]}
+        answer = api.call("POST", "/api/v1/insertions", Role.OPERATOR, json=new)
+        assert answer.status_code == 202
+        api.work()
+        model = api.service.served.now.model
+        found = np.atleast_1d(model.graph_.labels([500])[0]).tolist()
+        assert found == ([1, 0, -1] if kind == "several" else [99.5])
+        assert model.verify().identical
+        wrong = api.call("POST", "/api/v1/insertions", Role.OPERATOR, json=new | {"label": "law"})
+        assert wrong.status_code == 400
+        odd = new | {"id": 501, "label": [1, 0] if kind == "several" else [1, 0, 0]}
+        assert api.call("POST", "/api/v1/insertions", Role.OPERATOR, json=odd).status_code == 400
 
 
 def test_targets_that_are_not_there_are_refused(tmp_path: Path) -> None:

@@ -20,6 +20,7 @@ from grapheraser.errors import ParameterError
 from grapheraser.store import aggregator_digest, load_run, save_run, shard_digest
 from grapheraser.store.residues.forgotten import Forgotten, Row
 from grapheraser.store.residues.search import Search, search_run
+from tests.property.test_targets import World, fitted
 
 NODE = 5
 
@@ -271,3 +272,20 @@ def test_forgotten_labels_survive_their_file(tmp_path: Path) -> None:
     path.write_text(Forgotten(labels=frozenset({4, 2})).to_lines())
     assert path.read_text() == '{"labels": [2, 4]}\n'
     assert Forgotten.read(path) == Forgotten(labels=frozenset({2, 4}))
+
+
+@pytest.mark.parametrize("kind", ["several", "numbers", "one number"])
+def test_labels_that_are_still_there_are_found_target_by_target(kind: str, tmp_path: Path) -> None:
+    eraser = fitted(World.of(kind, 5))
+    all_of, one_of = (int(node) for node in eraser.graph_.train_nodes[:2])
+    request = [ge.Labels([all_of]), ge.Labels([one_of], target=0)]
+    sought = Forgotten.of(eraser.graph_, request)
+    (tmp_path / "sought").write_text(sought.to_lines())
+    assert Forgotten.read(tmp_path / "sought") == sought
+    eraser.save(tmp_path / "run")
+    found = {residue.what for residue in search_run(tmp_path / "run", sought).residues}
+    assert found == {f"node {node} still has its label" for node in (all_of, one_of)}
+    eraser.unlearn(request)
+    eraser.save(tmp_path / "run")
+    assert search_run(tmp_path / "run", sought).clean
+    assert search_run(tmp_path / "run").clean

@@ -425,10 +425,15 @@ def _joined(graph: Graph) -> list[Any]:
     kind, rows = graph.label_kind, graph.y
     if kind.is_numbers and kind.count == 1:
         return [value.item() for value in rows]
-    if kind.is_numbers or (graph.labelled & kind.is_unknown(rows).any(axis=1)).any():
+    if (
+        kind.is_numbers
+        or (graph.labelled & (rows != 1).all(axis=1)).any()
+        or (graph.labelled & kind.is_unknown(rows).any(axis=1)).any()
+    ):
         raise GraphError(
-            "a cell of a table holds all words of a node, or one number; these are several "
-            "numbers, or labels of which some are not known.",
+            "a cell of a table holds all words of a node, or one number, and an empty one is not "
+            "known; these are several numbers, or labels of which a node has none, or of which "
+            "some are not known.",
             hint="to_npz keeps all of them.",
         )
     names = np.array(kind.target_names, dtype=object)

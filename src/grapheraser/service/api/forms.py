@@ -17,6 +17,8 @@ Text = Annotated[
     StrictStr, StringConstraints(min_length=1, max_length=1000, pattern=_NO_NULL), Field()
 ]
 NodeId = Annotated[int, Field(strict=True, ge=0, lt=2**63)] | Text
+Class = Annotated[int, Field(strict=True, ge=0, lt=2**31)]
+Number = Annotated[float, Field(allow_inf_nan=False)]
 Ids = Annotated[list[NodeId], Field(max_length=_MAX_NAMED)]
 Edge = tuple[NodeId, NodeId] | tuple[NodeId, Text, NodeId]
 Pairs = Annotated[list[tuple[NodeId, NodeId]], Field(max_length=_MAX_NAMED)]
@@ -97,8 +99,12 @@ class InsertionForm(Form):
     features: list[float] | dict[str, float] = Field(
         description="A number for every column, or those that are not 0 by their column."
     )
-    label: Annotated[int, Field(strict=True, ge=0, lt=2**31)] | None = Field(
-        default=None, description="Its class; without one it is a context node."
+    label: Class | Number | Annotated[list[Number | None], Field(max_length=_MAX_NAMED)] | None = (
+        Field(
+            default=None,
+            description="Its class; or its number, or a list of 0, 1 and null for several labels, "
+            "or of numbers. Without one it is a context node.",
+        )
     )
     neighbours: Ids = Field(default=[], description="Nodes that it has an edge to.")
     deadline: datetime | None = Field(default=None, description="Until when.")

@@ -5,7 +5,7 @@ A run keeps none of this, so whoever asks for the search has to bring it, in a f
     {"nodes": [10, 101]}                           or ["ada"], where nodes have names
     {"edges": [[3, 17]]}
     {"rows": {"10": {"5": 1.0, "17": 1.0}}}        node id -> column -> value
-    {"labels": [12]}                               ids of nodes that stay without their label
+    {"labels": [12, [13, "art"]]}                  ids of nodes that stay without their label
 
 `Forgotten.of(graph, requests)` makes it from the graph as it was before. Such a file is personal
 data: keep it apart from the run, and no longer than the search needs it.
@@ -23,7 +23,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from grapheraser.errors import ParameterError
-from grapheraser.graph import Edges, Graph, Nodes, Request, coalesce
+from grapheraser.graph import Edges, Graph, Labels, Nodes, Request, coalesce
 from grapheraser.graph.csr import slices_of
 from grapheraser.graph.ids import NamedId, name_id
 from grapheraser.kinds import GRAPH_NAMES
@@ -55,7 +55,8 @@ class Forgotten:
     # Forgotten ones, (u, v) with u < v, those of forgotten nodes included.
     edges: frozenset[tuple[int, int]] = frozenset()
     rows: Mapping[int, Row] = field(default_factory=dict)  # forgotten feature rows by node id
-    labels: frozenset[int] = frozenset()  # ids of nodes whose labels are forgotten
+    # Ids of nodes whose labels are forgotten, and pairs of an id and one of its several targets.
+    labels: frozenset[Any] = frozenset()
     names: frozenset[str] = frozenset()  # of forgotten nodes, where they had any
 
     @classmethod
@@ -73,7 +74,7 @@ class Forgotten:
             if part.start < part.stop:
                 columns, values = graph.x.indices[part].tolist(), graph.x.data[part].tolist()
                 rows[node] = Row(tuple(columns), tuple(values))
-        labels = frozenset(removal.labels.tolist())
+        labels = frozenset([*removal.labels.tolist(), *map(tuple, removal.targets.tolist())])
         names = frozenset(graph.names_of(removal.nodes) if graph.named else ())
         return cls(frozenset(removal.nodes.tolist()), _ordered(pairs.tolist()), rows, labels, names)
 
@@ -83,7 +84,7 @@ class Forgotten:
         nodes: set[int] = set()
         edges: list[Any] = []
         rows: dict[int, Row] = {}
-        labels: set[int] = set()
+        labels: set[Any] = set()
         for number, line in enumerate(read_text(path, MAX_LINES).splitlines(), start=1):
             if not line.strip():
                 continue
@@ -92,7 +93,7 @@ class Forgotten:
                 if not isinstance(entry, dict) or not entry.keys() <= set(_KEYS):
                     raise ValueError(f"the keys are {', '.join(_KEYS)}")
                 nodes.update(_listed(entry, "nodes"))
-                labels.update(_listed(entry, "labels"))
+                labels.update(Labels(_list(entry, "labels")).named)
                 edges += Edges(entry.get("edges", ())).pairs
                 for node, row in entry.get("rows", {}).items():
                     rows[Nodes(int(node)).ids[0]] = _row(row)
@@ -113,16 +114,20 @@ class Forgotten:
         named = {int(name_id(name)): name for name in self.names}
         nodes = [named.get(node, node) for node in sorted(self.nodes)]
         parts = {"nodes": nodes, "edges": sorted(self.edges), "rows": rows}
-        parts |= {"labels": sorted(self.labels)}
+        parts |= {"labels": sorted(self.labels, key=str)}
         return "".join(json.dumps({key: part}) + "\n" for key, part in parts.items() if part)
 
 
 def _listed(entry: Mapping[str, Any], key: str) -> tuple[int, ...]:
     """Ids and names of a list in a line."""
+    return Nodes(_list(entry, key)).ids
+
+
+def _list(entry: Mapping[str, Any], key: str) -> list[Any]:
     given = entry.get(key, [])
     if not isinstance(given, list):
         raise ValueError(f"'{key}' must be a list")
-    return Nodes(given).ids
+    return given
 
 
 def _ordered(pairs: Sequence[Sequence[int]]) -> frozenset[tuple[int, int]]:

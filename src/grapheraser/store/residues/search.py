@@ -20,7 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from grapheraser.engines import ShardTask, digest_tensors
-from grapheraser.graph import TRAIN, UNLABELLED, Graph
+from grapheraser.graph import TRAIN, Graph
 from grapheraser.models import ModelSpec
 from grapheraser.partition.halo import halo_key, task_graph
 from grapheraser.store import (
@@ -173,16 +173,22 @@ def _in_graph(graph: Graph, sought: Forgotten, run: StoredRun) -> Iterator[Resid
     for u, v in sorted(sought.edges):
         if graph.contains([u, v]).all() and graph.has_edges(np.array([[u, v]]))[0]:
             yield Residue("edge", "graph", f"{u}-{v} is still in the graph")
-    labels = np.array(sorted(sought.labels), dtype=np.int64)
-    labels = labels[graph.contains(labels)]
-    for node in labels[graph.labels(labels) != UNLABELLED].tolist():
-        yield Residue("label", "graph", f"node {node} still has its label")
+    yield from _labels_in_graph(graph, sought)
     for node, row in sorted(sought.rows.items()):
         if graph.contains([node])[0]:
             (at,) = graph.positions([node])
             part = slice(graph.x.indptr[at], graph.x.indptr[at + 1])
             if tuple(graph.x.indices[part].tolist()) == row.columns:
                 yield Residue("feature row", "graph", f"node {node} still has its features")
+
+
+def _labels_in_graph(graph: Graph, sought: Forgotten) -> Iterator[Residue]:
+    for label in sorted(sought.labels, key=str):
+        node, *target = label if isinstance(label, tuple) else (label,)
+        if graph.contains([node])[0]:
+            known = ~graph.label_kind.is_unknown(graph.labels([node])).reshape(-1)
+            if known[[graph.label_kind.number_of(one) for one in target] or slice(None)].any():
+                yield Residue("label", "graph", f"node {node} still has its label")
 
 
 def _in_state(run: StoredRun) -> Iterator[Residue]:
