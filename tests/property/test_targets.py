@@ -134,7 +134,7 @@ def test_a_sequence_of_changes_ends_where_a_fit_on_the_raw_rest_does(kind: str, 
 def test_a_graph_that_is_large_and_then_is_not_ends_there_too(
     least: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    for name, value in {"NODES": least, "_LESS": 12}.items():
+    for name, value in {"NODES": least, "MOST_NODES": 12}.items():
         monkeypatch.setattr(all_columns, name, value)
     world = World.of("wide partial numbers", 4)
     eraser = fitted(world)

@@ -40,7 +40,7 @@ from grapheraser_lab.figures.tables import markdown_table
 _GRID = tuple((width, *less) for width, less in product((64, 256), ((0.2, 0.0), (0.5, 5e-4))))
 _EPOCHS, _PATIENCE, _RATE = 300, 40, 0.01
 _SHARES = (0.6, 0.2)  # of training and of validation nodes
-DATASETS = ("generated", "cora", "citeseer", "pubmed", "facebook_pages", "flickr")
+DATASETS = ("generated", "cora", "citeseer", "pubmed", "facebook_pages", "flickr", "physics")
 Made = tuple[str, Graph]
 
 

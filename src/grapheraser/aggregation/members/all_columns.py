@@ -17,7 +17,7 @@ from grapheraser.aggregation.members.features import SHARDED
 from grapheraser.aggregation.members.smoothing import inverse_length, key_of
 from grapheraser.aggregation.members.target_pattern import PIECES, pieces_of
 from grapheraser.aggregation.members.target_sums import targets_at
-from grapheraser.aggregation.members.walks import Reach, ring_around
+from grapheraser.aggregation.members.walks import Reach, Ring, ring_around
 from grapheraser.kernels.compiled import compiled
 from grapheraser.kernels.elementary import logarithm
 from grapheraser.kernels.paged import copy_features, degrees_at, size_at
@@ -32,7 +32,9 @@ OTHERS = 2 * PIECES - 1
 AROUND, _GRADIENTS = 16, 8
 # Nodes to learn from, at the most; where there are more of them, so many and few of their
 # neighbours, lest a request of a large graph cost more.
-NODES, _LESS, _FEW = 8192, 4096, 2
+NODES, MOST_NODES, _FEW = 8192, 16384, 2
+# Of more targets than this, a node's own features alone: each is one more to solve for.
+_WITH_NEIGHBOURS = 4
 
 
 def weights_of_all(
@@ -48,15 +50,19 @@ def weights_of_all(
         ridge: see `TargetWords`.
     """
     graph, frame = ensemble.graph, ensemble.graph.label_frame
-    most, around = (NODES, AROUND) if graph.num_train <= NODES else (_LESS, _FEW)
+    most, around = (NODES, AROUND) if graph.num_train <= NODES else (MOST_NODES, _FEW)
+    if graph.num_classes > _WITH_NEIGHBOURS:
+        most, around = NODES, 0
     nodes = np.union1d(chosen[:most], sample)
     places = graph.places(nodes)
     targets = targets_at(graph, places)
     known = ~np.isnan(targets)
     others = known & (ranks(nodes, sample) < 0)[:, None]
     scaled = np.nan_to_num((targets - frame.centre) / frame.spread - mean)
-    reach = Reach(SHARDED[graph.context], around)
-    ring = ring_around(graph, places, reach, key_of(ensemble.seed))
+    reach, rows = Reach(SHARDED[graph.context], around), np.arange(len(places) + 1)
+    ring = Ring(places, rows, rows[:-1].astype(np.int32))
+    if around:
+        ring = ring_around(graph, places, reach, key_of(ensemble.seed))
     own = _own(graph.table, ring.places, graph.num_features)
     sizes = np.diff(own[0])[ring.entries[ring.indptr[:-1]]]
     columns = beside(sizes, degrees_at(graph.table, places), 2.0**12) / 2**12
@@ -116,32 +122,36 @@ def _regressed(  # type: ignore[no-untyped-def]
     rows alone.
     """
     count = known.shape[1]
-    shape = features + OTHERS, -(-2 * count // HALF_LANES) * HALF_LANES
+    used = 2 * count if len(entries) > len(known) else count  # lanes; without neighbours half
+    shape = features + OTHERS, -(-used // HALF_LANES) * HALF_LANES
     rows, squares = (pointers, columns, values, indptr, entries), values * values
     left = _turned(*rows, others, targets * known, np.zeros(shape))
     scale = _turned(pointers, columns, squares, indptr, entries, others * others, known, left * 0.0)
     scale = 1.0 / (scale + ridge)
     weights, way, size = np.zeros(shape), left * scale, np.zeros(count)
-    _add_products(left, way, size)
+    _add_products(left, way, used, size)
     for _ in range(gradients):
         image = _turned(*rows, others, _said_of(*rows, others, way, known), ridge * way)
         length, new = np.zeros(count), np.zeros(count)
-        _add_products(way, image, length)
+        _add_products(way, image, used, length)
         along = _shares(size, length)
         for c in range(shape[0]):
-            for at in (0, count):
+            for at in range(0, used, count):
                 for k in range(count):
                     weights[c, at + k] += along[k] * way[c, at + k]
                     left[c, at + k] -= along[k] * image[c, at + k]
                     image[c, at + k] = left[c, at + k] * scale[c, at + k]
-        _add_products(left, image, new)
+        _add_products(left, image, used, new)
         share, size = _shares(new, size), new
         for c in range(shape[0]):
-            for at in (0, count):
+            for at in range(0, used, count):
                 for k in range(count):
                     way[c, at + k] = image[c, at + k] + share[k] * way[c, at + k]
-    own, around = weights[:features, :count], weights[:features, count : 2 * count]
-    return np.concatenate((own, around, weights[features:, :count]))
+    out = np.zeros((2 * features + OTHERS, count))
+    out[:features], out[2 * features :] = weights[:features, :count], weights[features:, :count]
+    if used > count:
+        out[features : 2 * features] = weights[:features, count:used]
+    return out
 
 
 @compiled
@@ -192,10 +202,10 @@ def _turned(pointers, columns, values, indptr, entries, others, said, out):  # t
 
 
 @compiled
-def _add_products(a, b, out):  # type: ignore[no-untyped-def]
+def _add_products(a, b, used, out):  # type: ignore[no-untyped-def]
     """Add up the products of each regression."""
     for c in range(len(a)):
-        for at in (0, len(out)):
+        for at in range(0, used, len(out)):
             for k in range(len(out)):
                 out[k] += a[c, at + k] * b[c, at + k]
 

@@ -21,7 +21,7 @@ from grapheraser.aggregation.base import Change, Ensemble
 from grapheraser.aggregation.form import Form, Tensors, check_forms
 from grapheraser.aggregation.members.all_columns import (
     AROUND,
-    NODES,
+    MOST_NODES,
     OTHERS,
     beside,
     logarithms_of,
@@ -52,7 +52,7 @@ from grapheraser.kernels.sets import ranks
 
 _NAMES = ("words", "words around", "words together")
 # All columns together are asked about so many targets at the most: a request solves for each.
-_MOST = 4
+_MOST = 16
 # The value 1 of a feature: a product with a target of `BITS` bits fits 2**27 times into an int64.
 _ONE = 2**12
 # So many rows are held at once.
@@ -212,7 +212,7 @@ class TargetWords:
     ) -> FittedWords:
         graph, count = ensemble.graph, ensemble.graph.num_classes
         if candidates is None:
-            most = NODES if count <= _MOST else 1
+            most = MOST_NODES if count <= _MOST else 1
             candidates = Candidates.of(graph, (1.0, most), ensemble.seed)
         rows = _learned(ensemble, graph.places(sample)) if rows is None else rows
         both = np.zeros((len(sums.cross), 0))
