@@ -162,8 +162,9 @@ def test_what_takes_classes_alone_says_so(tmp_path: Path) -> None:
 
 def test_words_are_no_numbers_and_a_node_without_words_has_no_cell() -> None:
     eraser = fitted(World.of("one number", 5))
+    words: Any = [{"art"}]
     with pytest.raises(GraphError, match=r"must be numbers \(found sets of words\)"):
-        eraser.update([ge.SetLabels([7], [{"art"}])])
+        eraser.update([ge.SetLabels([7], words)])
     none_of_both = ge.Graph.from_arrays(np.eye(3), [[0], [1]], [[0, 0], [1, 1], [0, 1]])
     with pytest.raises(GraphError, match="an empty one is not known"):
         none_of_both.to_tables()
