@@ -87,6 +87,7 @@ TABLES: tuple[tuple[str, str, str, Callable[[Any], str]], ...] = (
     ("aggregation.md", "halo", "asked", asked.halo),
     ("links.md", "links", "links", links.markdown),
     ("context.md", "public", "public", public.markdown),
+    ("context.md", "public-context", "public", public.contexts),
     ("arena.md", "arena", "arena", arena.markdown),
     ("arena.md", "arena-stream", "arena-stream", arena.markdown),
     ("arena.md", "arena-links", "arena-links", arena.markdown),

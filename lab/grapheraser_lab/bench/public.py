@@ -1,7 +1,8 @@
 """Few labels: F1 on the published splits beside a plain PyG loop, both sides in one run.
 
-Every side sees the whole graph (``context="all"``) with the features of each node scaled to sum 1.
-The PyG loop and one shard have the same model and settings; the others have their defaults.
+Every side sees the whole graph (``context="all"``) unless it says otherwise, with the features of
+each node scaled to sum 1. The PyG loop and one shard have the same model and settings; the others
+have their defaults.
 """
 
 from __future__ import annotations
@@ -29,11 +30,13 @@ from grapheraser_lab.framework.runner import measured_f1
 EPOCHS = 200
 SPEC = ModelSpec("gcn", hidden=16, weight_decay=5e-4)
 PYG, ONE, DEFAULT, CLOSED = SIDES = ("PyG loop", "one shard", "20 shards", "closed-form")
+LESS = {f"{CLOSED}, {context}": context for context in ("none", "unlabelled")}
 # Arguments of a GraphEraser by side.
 ARGUMENTS: dict[str, dict[str, Any]] = {
     ONE: {"model": SPEC, "num_shards": 1, "epochs": EPOCHS},
     DEFAULT: {},
     CLOSED: {"model": "closed-form"},
+    **{side: {"model": "closed-form", "context": context} for side, context in LESS.items()},
 }
 # Told as shares of the PyG loop; one shard, as points apart from it.
 SHARES = (DEFAULT, CLOSED)
@@ -52,11 +55,11 @@ def run(
     """
     cells = {
         (name, side): [Cell.of("public", dataset=name, side=side, seed=n) for n in range(seeds)]
-        for name, side in product(datasets, SIDES)
+        for name, side in product(datasets, (*SIDES, *LESS))
     }
     f1 = measured_f1(cells, folder, progress)
     rows = [
-        {"dataset": name, "f1": {side: f1[name, side] for side in SIDES}}
+        {"dataset": name, "f1": {side: f1[name, side] for side in (*SIDES, *LESS)}}
         for name in dict.fromkeys(key[0] for key in cells)
     ]
     return {"benchmark": "public", "epochs": EPOCHS, "rows": rows}
@@ -68,7 +71,7 @@ def measure(config: Mapping[str, Any]) -> dict[str, Any]:
     if side == PYG:
         return {"f1": loop_f1(graph, SPEC, EPOCHS, seed)}
     options = {"context": "all", "seed": seed, "executor": LocalExecutor(workers=1)}
-    return {"f1": GraphEraser(**ARGUMENTS[side], **options).fit(graph).score(graph.test_nodes)}
+    return {"f1": GraphEraser(**options | ARGUMENTS[side]).fit(graph).score(graph.test_nodes)}
 
 
 def loop_f1(graph: Graph, spec: ModelSpec, epochs: int, seed: int) -> float:
@@ -110,6 +113,13 @@ def markdown(report: Mapping[str, Any]) -> str:
         cells += [f"{_spread(row['f1'][side])} ({_mean(row, side) / base:.3f})" for side in SHARES]
         rows.append((row["dataset"], str(len(row["f1"][PYG])), *cells))
     return markdown_table(("data set", "seeds", *SIDES), rows)
+
+
+def contexts(report: Mapping[str, Any]) -> str:
+    """What nodes without a label are worth to the closed form."""
+    sides = (*LESS, CLOSED)
+    rows = [(row["dataset"], *(_spread(row["f1"][side]) for side in sides)) for row in report["rows"]]
+    return markdown_table(("data set", *(f"`{c}`" for c in (*LESS.values(), "all"))), rows)
 
 
 def _mean(row: Mapping[str, Any], side: str) -> float:

@@ -258,7 +258,7 @@ def _entry(found: Found, dataset: str, model: str, column: str) -> Entry | str:
     mean = found.get((dataset, model, column))
     if mean is None:
         return Entry("-", told)
-    low, high = mean.mean - _half(mean), mean.mean + _half(mean)
+    low, high = max(0.0, mean.mean - _half(mean)), min(1.0, mean.mean + _half(mean))
     text = f"{mean.mean:.3f} ({low:.2f} to {high:.2f})" if mean.runs > 1 else f"{mean.mean:.3f}"
     above = published is not None and mean.runs > 1 and low > published
     return Entry(text, told, ABOVE if above else "")

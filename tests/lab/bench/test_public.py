@@ -59,7 +59,7 @@ def test_a_report_has_both_sides(
     )
     report = public.run(["cora"], seeds=1, folder=tmp_path)
     (row,) = report["rows"]
-    assert list(row["f1"]) == list(public.SIDES)
+    assert list(row["f1"]) == [*public.SIDES, *public.LESS]
     table = public.markdown(report)
     assert "| cora | 1 |" in table
     assert all(side in table for side in public.SIDES)
