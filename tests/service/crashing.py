@@ -25,6 +25,8 @@ from grapheraser.store.keys import KeyFolder
 # Imported once; every worker is forked from there.
 _IMPORTED = [
     "grapheraser.service.running",
+    "alembic.command",
+    "alembic.autogenerate",
     "numba.np.arraymath",
     "psycopg",
     "scipy.linalg",

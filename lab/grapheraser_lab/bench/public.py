@@ -118,7 +118,9 @@ def markdown(report: Mapping[str, Any]) -> str:
 def contexts(report: Mapping[str, Any]) -> str:
     """What nodes without a label are worth to the closed form."""
     sides = (*LESS, CLOSED)
-    rows = [(row["dataset"], *(_spread(row["f1"][side]) for side in sides)) for row in report["rows"]]
+    rows = [
+        (row["dataset"], *(_spread(row["f1"][side]) for side in sides)) for row in report["rows"]
+    ]
     return markdown_table(("data set", *(f"`{c}`" for c in (*LESS.values(), "all"))), rows)
 
 

@@ -6,7 +6,7 @@ from importlib.util import find_spec
 
 from grapheraser.errors import MissingExtraError
 
-_NEEDED = ("sqlalchemy", "fastapi", "uvicorn", "prometheus_client", "cryptography")
+_NEEDED = ("sqlalchemy", "alembic", "fastapi", "uvicorn", "prometheus_client", "cryptography")
 
 
 def needs_extra() -> None:

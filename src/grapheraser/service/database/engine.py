@@ -13,10 +13,10 @@ from typing import Any, TypeVar
 
 import sqlalchemy as sa
 from sqlalchemy import event
+from sqlalchemy.engine import Connection, Engine
 from sqlalchemy.exc import ArgumentError, DBAPIError, SQLAlchemyError
 
 from grapheraser.errors import DatabaseError, MissingExtraError, ParameterError
-from grapheraser.service.database.tables import migrate
 from grapheraser.store.files import PRIVATE_FILE
 
 # SQLite, for every connection. A commit is on the disk before it returns; deleted rows are
@@ -71,17 +71,17 @@ class Database:
         return database
 
     @property
-    def engine(self) -> sa.Engine:
+    def engine(self) -> Engine:
         return self._engine
 
     @contextmanager
-    def reading(self) -> Iterator[sa.Connection]:
+    def reading(self) -> Iterator[Connection]:
         """Begin a transaction that sees one state of the database and changes nothing."""
         with self._translated(), self._engine.connect() as connection, connection.begin():
             yield connection
 
     @contextmanager
-    def writing(self) -> Iterator[sa.Connection]:
+    def writing(self) -> Iterator[Connection]:
         """Begin a transaction that is committed as a whole, or not at all."""
         with self._translated(), self._engine.connect() as plain:
             after: list[Callable[[], None]] = []
@@ -110,19 +110,32 @@ class Database:
         """Call this once the transaction of `writing` is committed."""
         connection.get_execution_options()["after"].append(call)
 
-    def in_order(self, connection: sa.Connection) -> None:
+    def in_order(self, connection: Connection) -> None:
         """Let nobody else number events until the commit, so that numbers follow commits."""
         if not self.is_sqlite:  # SQLite has one writer at a time
             connection.execute(sa.select(sa.func.pg_advisory_xact_lock(_NUMBERING)))
 
     def migrate(self) -> None:
         """Bring the tables up to date; several processes may do so at once."""
+        from alembic import command
+        from alembic.config import Config
+        from alembic.util import CommandError
+
+        config = Config()
+        config.set_main_option("script_location", str(Path(__file__).parent / "migrations"))
         with self._translated(), self._engine.connect() as plain:
             connection = plain.execution_options(immediate=True)
             with connection.begin():
                 if not self.is_sqlite:
                     connection.execute(sa.select(sa.func.pg_advisory_xact_lock(_MIGRATING)))
-                migrate(connection)
+                config.attributes["connection"] = connection
+                try:
+                    command.upgrade(config, "head")
+                except CommandError as error:  # a revision that this version does not have
+                    raise DatabaseError(
+                        "the database was brought up to date by a newer version of GraphEraser.",
+                        hint="install that version again; docs/upgrading.md says how to go back.",
+                    ) from error
 
     def purge(self) -> bool:
         """Remove deleted data from the files of the database; return False where that has to wait.
@@ -192,7 +205,7 @@ def _set_pragma(connection: Any, name: str, value: object) -> None:
             return
 
 
-def _sqlite(url: sa.URL) -> sa.Engine:
+def _sqlite(url: sa.URL) -> Engine:
     if url.database in (None, "", ":memory:"):
         raise ParameterError("the queue lies in a file: sqlite:///PATH. Got a database in memory.")
     file = Path(url.database)
@@ -209,7 +222,7 @@ def _sqlite(url: sa.URL) -> sa.Engine:
             _set_pragma(connection, name, value)
 
     @event.listens_for(engine, "begin")
-    def _begin(connection: sa.Connection) -> None:
+    def _begin(connection: Connection) -> None:
         immediate = connection.get_execution_options().get("immediate", False)
         connection.exec_driver_sql("BEGIN IMMEDIATE" if immediate else "BEGIN")
 
@@ -225,7 +238,7 @@ def _make_private(file: Path) -> None:
                 one.chmod(PRIVATE_FILE)
 
 
-def _postgresql(url: sa.URL) -> sa.Engine:
+def _postgresql(url: sa.URL) -> Engine:
     try:
         import psycopg  # noqa: F401
     except ImportError as error:

@@ -1,4 +1,4 @@
-"""The tables, and `migrate`, which makes them in a database and changes those of an older one.
+"""The tables; `migrations` creates the same ones in a database.
 
 Times are seconds since 1970 in UTC, for people; the order of rows is given by numbers that the
 database counts up. Whatever names somebody is sealed or marked by `service.queue.vault`.
@@ -7,8 +7,7 @@ database counts up. Whatever names somebody is sealed or marked by `service.queu
 from __future__ import annotations
 
 import sqlalchemy as sa
-
-from grapheraser.errors import DatabaseError
+from sqlalchemy.engine import Connection
 
 METADATA = sa.MetaData(
     naming_convention={
@@ -17,14 +16,6 @@ METADATA = sa.MetaData(
         "fk": "fk_%(table_name)s_%(column_0_N_name)s",
         "pk": "pk_%(table_name)s",
     }
-)
-# Versions of the tables, the last as they are declared here. Alembic once wrote down which one a
-# database has, so its table is still the place.
-VERSIONS = ("0001", "0002", "0003", "0004")
-VERSION = sa.Table(
-    "alembic_version",
-    METADATA,
-    sa.Column("version_num", sa.String(32), primary_key=True),
 )
 # SQLite counts up in an INTEGER alone.
 NUMBER = sa.BigInteger().with_variant(sa.Integer, "sqlite")
@@ -185,32 +176,6 @@ CALLBACKS = sa.Table(
 )
 
 
-def migrate(connection: sa.Connection) -> None:
-    """Bring the tables of a database up to date, within a transaction.
-
-    Tables that are missing are made; a change of a declared table is a statement here for databases
-    that have it as it was.
-    """
-    VERSION.create(connection, checkfirst=True)
-    found = connection.execute(sa.select(VERSION.c.version_num)).scalar()
-    if found == VERSIONS[-1]:
-        return
-    if found not in (None, *VERSIONS):
-        raise DatabaseError(
-            "the database was brought up to date by a newer version of GraphEraser.",
-            hint="install that version again; docs/upgrading.md says how to go back.",
-        )
-    before = sa.inspect(connection).get_table_names()
-    METADATA.create_all(connection)
-    for table in APPEND_ONLY:
-        if table not in before:
-            protect(connection, table)
-    if found == "0003":  # how the number of edges changes tells degrees
-        connection.exec_driver_sql("ALTER TABLE scores DROP COLUMN edges")
-    connection.execute(sa.delete(VERSION))
-    connection.execute(sa.insert(VERSION).values(version_num=VERSIONS[-1]))
-
-
 _REFUSED = "rows of {table} are never changed or deleted"
 _FUNCTION = """
 CREATE OR REPLACE FUNCTION grapheraser_append_only() RETURNS trigger LANGUAGE plpgsql AS $$
@@ -220,7 +185,7 @@ END $$
 """
 
 
-def protect(connection: sa.Connection, table: str) -> None:
+def protect(connection: Connection, table: str) -> None:
     """Make a table append-only: rows can be added, and never changed or deleted."""
     if connection.dialect.name == "sqlite":
         for verb in ("UPDATE", "DELETE"):

@@ -1,0 +1,1 @@
+"""Migrations, which Alembic runs for `Database.migrate`."""
