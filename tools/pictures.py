@@ -10,7 +10,7 @@ from pathlib import Path
 
 from grapheraser.cli.demo import told
 from grapheraser.datasets import default_shards, load_dataset
-from grapheraser.demo.pictures import draw_around, draw_shards, draw_times
+from grapheraser.demo.page import draw_around, draw_shards, draw_times
 from grapheraser.demo.story import DemoResult, run_demo
 from grapheraser.nodes import GraphEraser
 from grapheraser.reports.figures.drawing import beside
