@@ -309,6 +309,8 @@ def _learning(graph: Graph, partition: Partition, taken: Ids, shards: Ids) -> li
 
 def _learns(graph: Graph, members: Ids, taken: Ids) -> bool:
     """Tell whether a member is a training node that is not taken; mostly one of the first is."""
+    if graph.types is not None:  # those of the target type alone, which come first
+        members = members[: np.searchsorted(members, 1 << graph.types.shift)]
     for start in range(0, len(members), _BLOCK):
         block = members[start : start + _BLOCK]
         if (~np.isin(block[graph.roles(block) == TRAIN], taken)).any():

@@ -44,6 +44,26 @@ def test_an_edge_has_no_direction() -> None:
     assert ge.Edges([(17, 3)]).pairs == ((3, 17),)
 
 
+@pytest.mark.parametrize(
+    ("request_", "shown"),
+    [
+        (ge.Nodes([12]), "Nodes(ids=(12,))"),
+        (
+            ge.Nodes([12], type="user", cascade="payment"),
+            "Nodes(ids=(12,), type='user', cascade=('payment',))",
+        ),
+        (ge.Features(["user/12"]), "Features(ids=('user/12',))"),
+        (ge.Edges([(4, 3)]), "Edges(pairs=((3, 4),))"),
+        (
+            ge.Edges([(3, 17)], type=("user", "buys", "item")),
+            "Edges(facts=((3, ('user', 'buys', 'item'), 17),))",
+        ),
+    ],
+)
+def test_a_request_shows_what_it_names(request_: Request, shown: str) -> None:
+    assert repr(request_) == shown
+
+
 def test_one_id_and_numpy_ids_are_welcome() -> None:
     assert ge.Nodes(3) == ge.Nodes([3]) == ge.Nodes(np.array([3]))
     assert ge.Features(np.array([1, 2])).ids == (1, 2)

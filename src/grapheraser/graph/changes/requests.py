@@ -27,7 +27,7 @@ from grapheraser.errors import (
 from grapheraser.graph.arrays import fresh
 from grapheraser.graph.changes import typed
 from grapheraser.graph.edge_values import NO_VALUES, Values
-from grapheraser.graph.ids import as_called, listed, one_id, with_names
+from grapheraser.graph.ids import NamedId, as_called, listed, one_id, with_names
 from grapheraser.graph.roles import UNLABELLED
 from grapheraser.kernels.paged import feature_rows
 from grapheraser.kernels.sets import ranks
@@ -56,14 +56,30 @@ def fill(value: Any, **fields: Any) -> None:
         object.__setattr__(value, name, field_)
 
 
-@dataclass(frozen=True)
-class _OfNodes:
+class _Shown:
+    """A request that shows what it names, by name where it was given so."""
+
+    def __repr__(self) -> str:
+        fields = ("ids", "pairs", "facts", "type", "cascade")
+        found = [(name, getattr(self, name, ())) for name in fields]
+        parts = [f"{name}={_spelled(value)!r}" for name, value in found if value]
+        return f"{type(self).__name__}({', '.join(parts)})"
+
+
+def _spelled(value: Any) -> Any:
+    if isinstance(value, tuple):
+        return tuple(map(_spelled, value))
+    return value.name if isinstance(value, NamedId) else value
+
+
+@dataclass(frozen=True, repr=False)
+class _OfNodes(_Shown):
     """A request that names nodes by id, or by a mask over all nodes of the graph."""
 
     kind: ClassVar[Kind]
     ids: tuple[int, ...]
-    mask: bytes | None = field(default=None, repr=False)
-    type: str | None = field(default=None, repr=False)
+    mask: bytes | None = None
+    type: str | None = None
 
     def __init__(self, ids: Iterable[int | str] | ArrayLike, type: str | None = None) -> None:
         found = listed(ids, f"'ids' of {self.kind.class_name}")
@@ -77,7 +93,7 @@ class _OfNodes:
         return self.ids
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Nodes(_OfNodes):
     """Forget these nodes: their features, labels and all their edges.
 
@@ -92,8 +108,8 @@ class Nodes(_OfNodes):
     """
 
     kind = NODES
-    cascade: tuple[str, ...] = field(default=(), repr=False)
-    followers: tuple[int, ...] = field(default=(), repr=False)
+    cascade: tuple[str, ...] = ()
+    followers: tuple[int, ...] = ()
 
     def __new__(cls, ids: Any = (), *_: Any, graph: int | str | None = None, **__: Any) -> Any:
         """Make a `GraphNodes` where a graph is named."""
@@ -127,7 +143,7 @@ class Features(_OfNodes):
     kind = FEATURES
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Labels(_OfNodes):
     """Forget the labels of these nodes; the nodes, their features and edges stay.
 
@@ -185,8 +201,8 @@ def _order(item: Any) -> tuple[int, str]:
     return (item[0], str(item[1])) if isinstance(item, tuple) else (item, "")
 
 
-@dataclass(frozen=True)
-class Edges:
+@dataclass(frozen=True, repr=False)
+class Edges(_Shown):
     """Forget these undirected edges; their end points stay. (3, 17) and (17, 3) are the same.
 
     Args:
@@ -201,8 +217,8 @@ class Edges:
 
     kind: ClassVar[Kind] = EDGES
     pairs: tuple[tuple[int, int], ...]
-    facts: tuple[tuple[int, Any, int], ...] = field(default=(), repr=False)
-    relations: tuple[tuple[int, int, int], ...] = field(default=(), repr=False)
+    facts: tuple[tuple[int, Any, int], ...] = ()
+    relations: tuple[tuple[int, int, int], ...] = ()
 
     def __new__(cls, pairs: Any = (), *_: Any, graph: int | str | None = None, **__: Any) -> Any:
         """Make a `GraphEdges` where a graph is named."""
