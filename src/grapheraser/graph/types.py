@@ -186,6 +186,8 @@ class Types:
         if named:
             return self.name_id(index, text)
         if not (text.isascii() and text.isdigit()) or int(text) >> self.shift:
+            if "/" in text:
+                self.index(text.partition("/")[0])  # refuses a type that there isn't
             raise ParameterError(
                 f"nodes of type '{self.names[index]}' have numbers below 2**{self.shift}. "
                 f"Got {text!r}."

@@ -36,7 +36,7 @@ from grapheraser.links.facts.evidence import (
 )
 from grapheraser.links.facts.rows import Ids, Rows, entry, span
 from grapheraser.links.facts.rules import Rules, num_codes
-from grapheraser.links.facts.walks import all_but, paths_between
+from grapheraser.links.facts.walks import paths_between
 from grapheraser.seeding import derive
 
 # Tails that a case chooses from, its own among them; the last ones may be any entities.
@@ -66,10 +66,22 @@ class Case:
     reads: Ids
 
     @classmethod
-    def of(cls, rows: Rows, fact: Ids, choices: Ids, label: int, length: int, seed: int) -> Case:
-        """Judge the choices of a head and a step, but for the fact that is held out."""
-        slots = np.full(len(rows.ids), -1)
-        parts = _judge(rows, *fact.tolist(), choices, slots, length, key_of(seed))
+    def of(
+        cls,
+        rows: Rows,
+        fact: Ids,
+        choices: Ids,
+        label: int,
+        length: int,
+        seed: int,
+        room: tuple[Ids, NDArray[np.bool_]] | None = None,
+    ) -> Case:
+        """Judge the choices of a head and a step, but for the fact that is held out.
+
+        ``room`` is that of `room_of`, for many cases in a row.
+        """
+        slots, alive = room_of(rows) if room is None else room
+        parts = _judge(rows, *fact.tolist(), choices, slots, alive, length, key_of(seed))
         paths, numbers, near, reads = parts
         reads.sort()
         once = np.append(True, reads[1:] != reads[:-1])
@@ -80,6 +92,11 @@ class Case:
         choices, near = np.append(numbers, -1)[self.choices], np.sort(numbers[self.near])
         reads = np.sort(_spelled(self.reads, numbers, num_steps))
         return replace(self, choices=choices, near=near, reads=reads)
+
+
+def room_of(rows: Rows) -> tuple[Ids, NDArray[np.bool_]]:
+    """Return the slot of every entity, none, and a mark at every entry; as `_judge` leaves them."""
+    return np.full(len(rows.ids), -1), np.ones(len(rows.steps), dtype=np.bool_)
 
 
 def key_of(seed: int) -> np.uint64:
@@ -182,10 +199,11 @@ class Cases:
         named = list(map(tuple, ids.tolist()))
         lasting = np.append(self.lasting, -1)[choices]
         found: dict[tuple[int, ...], Case] = {}
+        again = room_of(rows)
         for n, fact in enumerate(named):
             known = self.by_fact.get(fact)
             if known is None or known.choices.tobytes() != lasting[n].tobytes():
-                made = Case.of(rows, facts[n], choices[n], int(labels[n]), length, seed)
+                made = Case.of(rows, facts[n], choices[n], int(labels[n]), length, seed, again)
                 known = made.numbered(self.lasting, rows.num_steps)
             found[fact] = known
         return Cases(found, self.lasting, self.used, chosen)
@@ -264,8 +282,8 @@ def _choices(rows, chosen, labels, marks, pools, sizes):  # type: ignore[no-unty
 
 
 @compiled
-def _judge(rows, head, step, tail, choices, slots, length, key):  # type: ignore[no-untyped-def]
-    """Return paths, numbers, neighbours and reads of a case; ``slots`` are -1."""
+def _judge(rows, head, step, tail, choices, slots, alive, length, key):  # type: ignore[no-untyped-def]
+    """Return paths, numbers, neighbours and reads of a case; see `room_of`."""
     numbers = np.zeros((len(choices), WIDTH), dtype=np.int64)
     reads, read = note(np.empty(1024, dtype=np.int64), 0, head, ROW, rows.num_steps), 1
     near = np.unique(rows.others[rows.ends[head] : rows.ends[head + 1]]).astype(np.int64)
@@ -279,10 +297,17 @@ def _judge(rows, head, step, tail, choices, slots, length, key):  # type: ignore
         for place in near:
             reads = note(reads, read, place, ROW, rows.num_steps)
             read += 1
-    others = all_but(rows, head, step, tail)
-    paths = _gathered(paths_between(rows, others, head, choices, length), len(choices))
+    held = entry(rows, head, step, tail)
+    if held >= 0:
+        alive[held] = False
+    paths = _gathered(paths_between(rows, alive, head, choices, length), len(choices))
+    if held >= 0:
+        alive[held] = True
     reads, read = add_constants(rows, head, step, tail, slots, key, numbers, reads, read)
     reads, read = add_likeness(rows, head, step, tail, slots, key, numbers, reads, read)
+    for choice in choices:
+        if choice >= 0:
+            slots[choice] = -1
     return paths, numbers, near, reads[:read]
 
 

@@ -190,21 +190,25 @@ def shared_facts(rows, head, step, but, key, reads, read):  # type: ignore[no-un
     first, last = span(rows, head, step)
     own, room, tails = paired(paired(key, np.uint64(step)), np.uint64(ids[head])), 0, 0
     bound = bound_of(last - first, MAX_SHARING)
+    # Whom too few tails lead to is left out: that is cheaper than to sort them as well.
+    met = np.zeros(len(ids), dtype=np.int32)
     for i in range(first, last):
         t = others[i]
         if t != but and paired(own, np.uint64(ids[t])) <= bound:
-            room += ends[t + 1] - ends[t]
+            tails, room = tails + 1, room + ends[t + 1] - ends[t]
+            for other in others[ends[t] : ends[t + 1]]:
+                met[other] += 1
+    least = min(MIN_SUPPORT, tails)
     shared, count = np.empty(room, dtype=np.int64), 0
     for i in range(first, last):
         t = others[i]
         if t == but or paired(own, np.uint64(ids[t])) > bound:
             continue
-        tails += 1
         if read >= 0:
             reads = note(reads, read, t, ROW, rows.num_steps)
             read += 1
         for j in range(ends[t], ends[t + 1]):
-            if others[j] != head:
+            if others[j] != head and met[others[j]] >= least:
                 shared[count] = others[j] * np.int64(rows.num_steps) + (steps[j] ^ 1)
                 count += 1
     shared, n, held = np.sort(shared[:count]), 0, 0
@@ -213,7 +217,7 @@ def shared_facts(rows, head, step, but, key, reads, read):  # type: ignore[no-un
         after = n
         while after < count and shared[after] == shared[n]:
             after += 1
-        if after - n >= min(MIN_SUPPORT, tails):
+        if after - n >= least:
             shared[held], counts[held] = shared[n], after - n
             held += 1
         n = after
