@@ -137,6 +137,8 @@ def test_what_is_not_there_is_named_with_its_type() -> None:
         graph.without(ge.Edges([(1, 10)], type=WRITES))
     with pytest.raises(GraphError, match="a type is one of author, paper, venue"):
         graph.without(ge.Nodes([7], type="shop"))
+    with pytest.raises(GraphError, match="a type is one of author, paper, venue"):
+        graph.without(ge.Nodes(["shop/7"]))
     with pytest.raises(GraphError, match="a relation is one of"):
         graph.without(ge.Edges([(0, 10)], type=("author", "reads", "paper")))
     with pytest.raises(ParameterError, match="no types"):
