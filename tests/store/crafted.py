@@ -18,7 +18,7 @@ import numpy as np
 import safetensors.numpy
 from numpy.typing import NDArray
 
-from grapheraser.graph.pages.files import digests, index_content
+from grapheraser.graph.pages.files import as_bytes, index_content
 from grapheraser.receipts.envelope import PAYLOAD, Signature, opened, spelled
 from grapheraser.receipts.tree import Growing, leaf_hash
 from grapheraser.store.indexes import divided
@@ -71,12 +71,12 @@ class Folder:
             read_levels_of(path, manifest[part], kind).entries.copy()
             for part, kind in INDEXES.items()
         )
-        named = [*digests(graph, "topology"), *digests(graph, "features")]
-        named += [*digests(partition, "shards"), *digests(register, "entries")]
+        named = [*as_bytes(graph["topology"]), *as_bytes(graph["features"])]
+        named += [*as_bytes(partition["shards"]), *as_bytes(register["entries"])]
         tensors = {
             shard: safetensors.numpy.load((path / model_file(digest)).read_bytes())
             for shard, digest in zip(
-                models["start"].tolist(), digests(models, "weights"), strict=True
+                models["start"].tolist(), as_bytes(models["weights"]), strict=True
             )
         }
         of_aggregator = safetensors.numpy.load(content(manifest["aggregator"]))
@@ -168,7 +168,7 @@ class Folder:
     ) -> None:
         """Change the file of a page, its digest and its size in the index."""
         index = self.index_of(kind)
-        content = bytearray(self.pages[digests(index, kind)[number]])
+        content = bytearray(self.pages[as_bytes(index[kind])[number]])
         changed = bytes(change(content) or content)
         digest = hashlib.sha256(changed).digest()
         self.pages[digest] = changed

@@ -7,7 +7,8 @@ import hashlib
 import numpy as np
 import pytest
 
-from grapheraser.store.digests import NO_DIGEST, Column, Digests, Memo, as_bytes, differing, unknown
+from grapheraser.graph.pages.files import as_bytes
+from grapheraser.store.digests import NO_DIGEST, Column, Digests, Memo, differing, unknown
 
 
 def column(*names: str) -> Digests:

@@ -90,10 +90,10 @@ def from_arrays(
     """
     given = EdgeInput(edge_weight, edge_attr, directed, each_edge_once)
     split = (train, test, validation)
-    said = LabelInput(labels, target_names, label_range)
-    known = num_classes, given, class_names, inferred, said
+    said = LabelInput(labels, target_names, label_range, num_classes, class_names)
     is_keyed = isinstance(ids, str) and ids == KEYED_IDS
-    fields = checked_fields(x, edge_index, y, None if is_keyed else ids, split, *known)
+    known = None if is_keyed else ids, split, given, said, inferred
+    fields = checked_fields(x, edge_index, y, *known)
     warn_of(fields["notes"] if fields["edge_kind"] != PLAIN else fields["doubts"], name)
     graph = graph_of(_cls, fields, name)
     return graph.with_keyed_ids() if is_keyed else graph
@@ -119,17 +119,15 @@ def checked_fields(
     y: Any,
     ids: ArrayLike | None,
     split: Split,
-    num_classes: int | None,
     given: EdgeInput,
-    class_names: Sequence[str | int] | None = None,
-    inferred: Iterable[str] = (),
     said: LabelInput = NOT_SAID,
+    inferred: Iterable[str] = (),
 ) -> dict[str, Any]:
     """Return the fields of a `Graph`, all of them fresh; see `from_arrays`."""
     features = check_features(x)
     n = features.shape[0]
     node_ids, names = (np.arange(n), None) if ids is None else _check_ids(ids, n)
-    kind, y, found, notes = _checked_labels(y, n, num_classes, class_names, said)
+    kind, y, found, notes = _checked_labels(y, n, said)
     labels, targets = kind.encoded(y)
     chosen = [_of_role(role, part, node_ids) for role, part in zip(_ROLES, split, strict=True)]
     if n and (np.diff(node_ids) < 0).any():
@@ -154,13 +152,10 @@ def checked_fields(
 
 
 def _checked_labels(
-    y: Any,
-    n: int,
-    num_classes: int | None,
-    class_names: Sequence[str | int] | None,
-    said: LabelInput,
+    y: Any, n: int, said: LabelInput
 ) -> tuple[LabelKind, NDArray[Any], list[str], list[str]]:
     """Return the kind of labels, the labels, what of it was found in the data, and notes."""
+    num_classes, class_names = said.num_classes, said.class_names
     y = y.toarray() if hasattr(y, "toarray") else y
     if getattr(getattr(y, "dtype", None), "na_value", None) is not None and y.dtype.kind in "biu":
         y = y.to_numpy(dtype=np.int64, na_value=UNLABELLED)  # of pandas, perhaps with gaps
@@ -171,7 +166,7 @@ def _checked_labels(
                 f"'num_classes' and 'class_names' are for classes (found {LabelKind(name).words}).",
                 hint="target_names=[...] names targets; labels='classes' says that y has classes.",
             )
-        return targets_of(y, n, name, *said[1:], said.labels is not None)
+        return targets_of(y, n, name, said)
     if said.target_names or said.label_range is not None:
         raise GraphError("'target_names' and 'label_range' are for several labels and numbers.")
     if said.labels is not None:

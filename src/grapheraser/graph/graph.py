@@ -280,32 +280,21 @@ class Graph:
         return self._contents.pages.table
 
     def __repr__(self) -> str:
-        return (
-            f"Graph({self.name!r}, nodes={self.num_nodes:,}, edges={self.num_edges:,}, "
-            f"features={self.num_features:,}, {self._counted}, "
-            f"train={len(self.train_nodes):,}, test={len(self.test_nodes):,}"
-            + (", directed" if self.directed else "")
-            + (", weighted" if self.edge_kind.weighted else "")
-            + (
-                f", edge features={self.edge_kind.columns:,}"
-                if self.edge_kind.columns and self.types is None
-                else ""
-            )
-            + (", named" if self.named else "")
-            + ("" if self.types is None else f", types={'|'.join(self.types.names)}")
-            + f"{self._others})"
-        )
-
-    @property
-    def _counted(self) -> str:
-        kind = self.label_kind
-        words = {SEVERAL: "labels", NUMBERS: "numbers"}
-        return f"{words.get(kind.name, 'classes')}={kind.count}"
-
-    @property
-    def _others(self) -> str:
-        counts = {"validation": self.validation_nodes, "context": self.context_nodes}
-        return "".join(f", {name}={len(ids):,}" for name, ids in counts.items() if len(ids))
+        labels = {SEVERAL: "labels", NUMBERS: "numbers"}.get(self.label_kind.name, "classes")
+        others = {"validation": self.validation_nodes, "context": self.context_nodes}
+        parts = [
+            f"nodes={self.num_nodes:,}, edges={self.num_edges:,}, features={self.num_features:,}",
+            f"{labels}={self.num_classes}",
+            f"train={len(self.train_nodes):,}, test={len(self.test_nodes):,}",
+            *(["directed"] if self.directed else []),
+            *(["weighted"] if self.edge_kind.weighted else []),
+        ]
+        if self.edge_kind.columns and self.types is None:
+            parts.append(f"edge features={self.edge_kind.columns:,}")
+        parts += ["named"] if self.named else []
+        parts += [] if self.types is None else [f"types={'|'.join(self.types.names)}"]
+        parts += [f"{name}={len(ids):,}" for name, ids in others.items() if len(ids)]
+        return f"Graph({self.name!r}, {', '.join(parts)})"
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Graph) and self.fingerprint == other.fingerprint
@@ -631,15 +620,12 @@ class Graph:
 
     def within_hops(self, positions: NDArray[np.int64], hops: int) -> NDArray[np.int64]:
         """Return the sorted positions at most ``hops`` edges away from any of the given ones."""
-        reached = np.zeros(self.num_nodes, dtype=bool)
-        frontier = np.unique(positions)
-        reached[frontier] = True
+        reached = frontier = np.unique(positions)
         for _ in range(hops):
-            around = np.zeros(self.num_nodes, dtype=bool)
-            around[self.indices[slices_of(self.indptr, frontier)]] = True
-            frontier = np.flatnonzero(around & ~reached)
-            reached[frontier] = True
-        return np.flatnonzero(reached)
+            around = self.indices[slices_of(self.indptr, frontier)]
+            frontier = np.setdiff1d(around, reached)
+            reached = np.union1d(reached, frontier)
+        return reached
 
     # -- making other graphs ----------------------------------------------------------------
 
@@ -836,8 +822,6 @@ class Graph:
             raise GraphError("the relations of a typed graph are what its edges carry.")
         back = reverse_of(self.indptr, self.indices)
         values = converted(self.edge_values, back, self.edge_kind, kind)
-        if not self.pages.dense:
-            return self.with_fields(edge_kind=kind, edge_values=read_only(values))
         pages = Pages.of(self.pages.rows()._replace(values=values), kind)
         return Graph.of_pages(pages, **self._schema)
 

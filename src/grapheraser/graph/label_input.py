@@ -34,6 +34,8 @@ class LabelInput(NamedTuple):
     labels: str | None = None
     target_names: Sequence[str] | None = None
     label_range: float | Sequence[float] | None = None
+    num_classes: int | None = None
+    class_names: Sequence[str | int] | None = None
 
 
 NOT_SAID = LabelInput()
@@ -72,28 +74,15 @@ def kind_of(y: Any, labels: str | None) -> str:
 
 
 def targets_of(
-    y: Any,
-    n: int,
-    labels: str,
-    names: Sequence[str] | None,
-    label_range: float | Sequence[float] | None,
-    said: bool,
+    y: Any, n: int, labels: str, said: LabelInput
 ) -> tuple[LabelKind, NDArray[Any], list[str], list[str]]:
-    """Check several labels, or numbers, of n nodes.
-
-    Args:
-        y: as given to `Graph.from_arrays`.
-        n: how many nodes there are.
-        labels: the kind.
-        names: of the targets.
-        label_range: the largest magnitude of the numbers, of all targets or of each.
-        said: whether the kind was said, and not found by type and shape.
+    """Check several labels, or numbers, of n nodes, which are of this kind whether it is said.
 
     Returns: the kind; the labels; what of it was found in the data; notes.
     """
-    kind, rows = _parsed(y, n, labels, names, "labels")
-    found, notes = [], []
-    if _is_of_sets(y) and not names:
+    kind, rows = _parsed(y, n, labels, said.target_names, "labels")
+    found, notes, label_range = [], [], said.label_range
+    if _is_of_sets(y) and not said.target_names:
         found.append("classes")
     if kind.is_numbers:
         if label_range is None:
@@ -103,7 +92,7 @@ def targets_of(
             kind = replace(kind, exponents=_declared(kind, rows, label_range))
     elif label_range is not None:
         raise ParameterError("'label_range' of Graph is for numbers; these are several labels.")
-    if not said:
+    if said.labels is None:
         notes += _doubts(kind, y, rows)
     return kind, rows, found, notes
 

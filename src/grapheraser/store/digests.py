@@ -24,6 +24,7 @@ from numpy.typing import NDArray
 from grapheraser.canonical import digest_of, digest_of_pages
 from grapheraser.engines import ShardModels, ShardWeights
 from grapheraser.engines.shard_models import ModelPage
+from grapheraser.graph.pages.files import as_bytes
 
 Digests: TypeAlias = NDArray[np.void]  # of `NO_DIGEST`'s type
 
@@ -76,12 +77,6 @@ class Column:
             rows = np.flatnonzero(self._firsts == one[0])  # hardly ever more than one
             found.append(bool((_words(self.digests[rows]) == one).all(axis=1).any()))
         return np.array(found)
-
-
-def as_bytes(digests: Digests) -> list[bytes]:
-    """The digests one by one."""
-    raw = np.ascontiguousarray(digests).tobytes()
-    return [raw[at : at + 32] for at in range(0, len(raw), 32)]
 
 
 def _words(digests: Digests) -> NDArray[np.uint64]:

@@ -22,8 +22,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from grapheraser.errors import CorruptRunError
-from grapheraser.graph.pages.files import index_content, read_index
-from grapheraser.store.digests import NO_DIGEST, Column, as_bytes
+from grapheraser.graph.pages.files import as_bytes, index_content, read_index
+from grapheraser.store.digests import NO_DIGEST, Column
 
 LINK = np.dtype([("start", "<i8"), ("entries", "<i8"), ("part", "V32")])
 MAX_ENTRIES = 512  # entries of an index that is not divided

@@ -28,11 +28,12 @@ from grapheraser.graph.pages.files import (
     NAMED,
     TARGETED,
     Block,
+    as_bytes,
     header_of,
     read_topology,
 )
 from grapheraser.graph.proof.register import ENTRY, Entries, RegisterPage
-from grapheraser.store.digests import as_bytes, unknown
+from grapheraser.store.digests import unknown
 
 PARTITION = int.from_bytes(b"GE-part1", "little")
 REGISTER = int.from_bytes(b"GE-regi1", "little")

@@ -21,7 +21,7 @@ from grapheraser.graph.pages.files import (
     GRAPH,
     HEADER,
     Content,
-    digests,
+    as_bytes,
     directory_of,
     read_page,
 )
@@ -66,7 +66,7 @@ def _read_pages(
 ) -> tuple[list[Page], list[KeptLeaves]]:
     pages, leaves = [], []
     sizes = [index[name].tolist() for name in ("topology_bytes", "features_bytes")]
-    columns = (digests(index, name) for name in ("topology", "features", "root"))
+    columns = (as_bytes(index[name]) for name in ("topology", "features", "root"))
     rows = zip(*columns, *sizes, index["count"].tolist(), strict=True)
     large = sum(map(sum, sizes)) >= spool.LARGE
     with spool.Spool(path) if large else nullcontext() as place:
@@ -89,7 +89,7 @@ def read_partition(path: Path, entry: Entry) -> Partition:
     directory = directory_of(index)
     none = np.zeros(0, dtype=np.uint8)
     pages = []
-    for digest, count in zip(digests(index, "shards"), index["count"].tolist(), strict=True):
+    for digest, count in zip(as_bytes(index["shards"]), index["count"].tolist(), strict=True):
         block = read_shards_of(
             read_part(path, page_file(digest), digest.hex(), HEADER + 13 * count)
         )
@@ -119,7 +119,7 @@ def read_register(path: Path, entry: Entry) -> Register:
     index = read_levels_of(path, entry, SLOTS).entries
     if not np.array_equal(index["start"], np.arange(len(index))):
         raise CorruptRunError(f"{path}: not the index of a register.")
-    columns = digests(index, "entries"), digests(index, "top"), index["count"].tolist()
+    columns = as_bytes(index["entries"]), as_bytes(index["top"]), index["count"].tolist()
     digits, pages = (len(index).bit_length() - 1) // 4, []
     for digest, top, count in zip(*columns, strict=True):
         if not count:
@@ -142,7 +142,7 @@ def read_shards(path: Path, entry: Entry) -> tuple[dict[int, ShardWeights], dict
     if (starts < 0).any() or (np.diff(starts) <= 0).any() or (seeds < NO_SEED).any():
         raise CorruptRunError(f"{path}: not the index of the shards of a run.")
     shards = {}
-    for shard, digest in zip(starts.tolist(), digests(index, "weights"), strict=True):
+    for shard, digest in zip(starts.tolist(), as_bytes(index["weights"]), strict=True):
         tensors = safetensors.numpy.load(read_part(path, model_file(digest), digest.hex()))
         weights = ShardWeights(tensors.pop("columns"), tensors)
         shard_files.put(weights, digest)

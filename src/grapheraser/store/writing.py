@@ -18,6 +18,7 @@ from grapheraser.graph.pages.directory import Directory
 from grapheraser.graph.pages.files import (
     GRAPH,
     HEADER,
+    as_bytes,
     features_content,
     index_content,
     topology_content,
@@ -32,7 +33,6 @@ from grapheraser.store.digests import (
     Column,
     Digests,
     Memo,
-    as_bytes,
     contiguous,
     differing,
     file_content,

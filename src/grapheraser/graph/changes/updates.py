@@ -130,9 +130,9 @@ class AddNodes:
                 f"an edge of AddNodes must have one of its nodes at an end (found [{u}, {v}]).",
                 hint="edges between nodes that are there already are AddEdges.",
             )
-        fill(self, **_rows_of("AddNodes", x, len(nodes)))
+        names = NO_NAMES if names is None else names
+        fill(self, names=names, **_rows_of("AddNodes", x, len(nodes)))
         fill(self, ids=nodes, y=labels, edges=joined, words=words, placed=False, type=type)
-        fill(self, names=NO_NAMES if names is None else names)
 
     def labelled(self, y: Ids) -> AddNodes:
         """Return the change with other labels."""
@@ -140,7 +140,7 @@ class AddNodes:
 
     def rows(self, kind: LabelKind) -> NDArray[np.float64]:
         """Return the targets of the new nodes ``[len(ids), kind.count]``, NaN if unknown."""
-        return _targets(self, kind, "AddNodes", None)
+        return _targets(self, kind, None)
 
 
 @dataclass(frozen=True, eq=False, init=False)
@@ -194,8 +194,7 @@ class SetFeatures:
         self, nodes: Iterable[int | str] | ArrayLike, x: Features, type: str | None = None
     ) -> None:
         ids, called = _ids_of("SetFeatures", nodes)
-        fill(self, type=type)
-        fill(self, ids=ids, called=called, **_rows_of("SetFeatures", x, len(ids)))
+        fill(self, ids=ids, called=called, type=type, **_rows_of("SetFeatures", x, len(ids)))
 
 
 @dataclass(frozen=True, eq=False, init=False)
@@ -235,12 +234,12 @@ class SetLabels:
                 f"a label to set must be a class (found none for node {node}).",
                 hint="forget a label with ge.Labels.",
             )
-        fill(self, ids=ids, y=labels, called=called, words=words, placed=False)
-        fill(self, given=_kept(y), target=target)
+        given = {"given": _kept(y), "target": target}
+        fill(self, ids=ids, y=labels, called=called, words=words, placed=False, **given)
 
     def rows(self, kind: LabelKind) -> NDArray[np.float64]:
         """Return the targets to set ``[len(ids), kind.count]``, NaN for those that stay."""
-        return _targets(self, kind, "SetLabels", self.target)
+        return _targets(self, kind, self.target)
 
 
 GraphChange: TypeAlias = Request | AddNodes | AddEdges | SetFeatures | SetLabels
@@ -475,10 +474,10 @@ def _kept(y: Any) -> Any:
 
 
 def _targets(
-    change: AddNodes | SetLabels, kind: LabelKind, owner: str, target: int | str | None
+    change: AddNodes | SetLabels, kind: LabelKind, target: int | str | None
 ) -> NDArray[np.float64]:
     """Return the targets that a change brings to a graph with labels of this kind."""
-    count, what = len(change.ids), f"'y' of {owner}"
+    count, what = len(change.ids), f"'y' of {change.kind.class_name}"
     if change.given is None:
         return np.full((count, kind.count), np.nan)
     if target is None:

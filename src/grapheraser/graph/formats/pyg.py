@@ -78,7 +78,7 @@ def from_pyg(
             relations are walked both ways, so those that only lead back are left out; types may
             have only ``num_nodes``.
     """
-    said = LabelInput(labels, target_names, label_range)
+    said = LabelInput(labels, target_names, label_range, num_classes)
     if hasattr(data, "node_types"):
         if target is None or directed:
             kinds = ", ".join(data.node_types)
@@ -86,13 +86,12 @@ def from_pyg(
                 f"a HeteroData needs 'target', the type with labels: one of {kinds} (found none).",
                 hint="Graph.from_pyg(data, target=...); relations have directions of their own.",
             )
-        options = said._asdict() | {"num_classes": num_classes}
-        return _from_hetero(_cls, data, target, name, options)
+        return _from_hetero(_cls, data, target, name, said._asdict())
     if target is not None:
         raise GraphError("'target' is a type of a HeteroData (found a Data).")
     arrays = _arrays_of(data)
     given = EdgeInput(arrays.pop("edge_weight"), arrays.pop("edge_attr"), directed)
-    fields = checked_fields(**arrays, num_classes=num_classes, given=given, said=said)
+    fields = checked_fields(**arrays, given=given, said=said)
     fields["notes"] += _notes_on(data)
     warn_of(fields["notes"], name)
     return graph_of(_cls, fields, name)

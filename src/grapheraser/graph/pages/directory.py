@@ -101,11 +101,8 @@ class Directory:
             parts += [self.part(end, low), blocks]
             end = high
         parts.append(self.part(end, len(self)))
-        return Directory(
-            np.concatenate([part.starts for part in parts]),
-            np.concatenate([part.sizes for part in parts]),
-            np.concatenate([part.counts for part in parts]),
-        )
+        columns = zip(*((part.starts, part.sizes, part.counts) for part in parts), strict=True)
+        return Directory(*map(np.concatenate, columns))
 
     def part(self, low: int, high: int) -> Directory:
         """Return a range of the blocks."""

@@ -175,9 +175,9 @@ def read_index(content: bytes, *kinds: np.dtype[np.void]) -> NDArray[np.void]:
     return np.frombuffer(rest, dtype=dtype)
 
 
-def digests(index: NDArray[np.void], field: str) -> list[bytes]:
-    """Return one column of digests."""
-    raw = np.ascontiguousarray(index[field]).tobytes()
+def as_bytes(digests: NDArray[np.void]) -> list[bytes]:
+    """Return digests, such as a column of an index, one by one."""
+    raw = np.ascontiguousarray(digests).tobytes()
     return [raw[at : at + 32] for at in range(0, len(raw), 32)]
 
 

@@ -114,14 +114,14 @@ def packed(rows: Rows, counts: NDArray[np.int64]) -> list[Page]:
         end += count
         nodes = _packed_nodes(part.ids, part.y, part.role)
         edges = _bytes(part.indptr.astype(np.int64), part.neighbours)
-        carried = packed_values(part.values), packed_names(part.names), packed_targets(part.targets)
+        carried = packed_rows(part.values), packed_names(part.names), packed_rows(part.targets)
         pages.append(Page(nodes, edges, packed_features(part.x), *carried))
     return pages
 
 
-def packed_values(values: Values) -> Block:
-    """Pack the values of the entries of a page."""
-    return _bytes(values) if values.shape[1] else NOTHING
+def packed_rows(rows: Values | NDArray[np.uint8]) -> Block:
+    """Pack the values of the entries of a page, or the targets of its nodes."""
+    return _bytes(rows) if rows.shape[1] else NOTHING
 
 
 def _packed_nodes(ids: Ids, y: NDArray[Any], role: NDArray[np.int8]) -> Block:
@@ -194,11 +194,6 @@ def unpacked_targets(block: Block, count: int) -> NDArray[np.uint8]:
     return block.reshape(count, -1) if block.nbytes else NO_TARGETS
 
 
-def packed_targets(targets: NDArray[np.uint8]) -> Block:
-    """Pack the targets of a page."""
-    return _bytes(targets) if targets.shape[1] else NOTHING
-
-
 def kept_nodes(block: Block, keep: NDArray[np.bool_]) -> Block:
     """Return a nodes block without the rows that go."""
     ids, y, role = unpacked_nodes(block, len(keep))
@@ -242,7 +237,7 @@ def edited_edges(
     edges = _bytes(np.append(0, np.cumsum(counts)), words[len(keep) + 1 :][stays])
     if not width:
         return edges, page.values
-    return edges, packed_values(unpacked_values(page.values, width)[stays])
+    return edges, packed_rows(unpacked_values(page.values, width)[stays])
 
 
 @compiled
@@ -282,4 +277,4 @@ def extended_edges(
     if not width:
         return edges, page.values
     carried = np.concatenate([unpacked_values(page.values, width), values])
-    return edges, packed_values(carried[order])
+    return edges, packed_rows(carried[order])

@@ -32,7 +32,7 @@ from grapheraser.graph.pages.packing import (
     packed,
     packed_csr,
     packed_features,
-    packed_targets,
+    packed_rows,
     relabelled_nodes,
     reordered,
     replaced_features,
@@ -220,7 +220,7 @@ class Pages:
             nodes, names = kept_nodes(page.nodes, keep), kept_names(page.names, keep)
             targets = page.targets
             if targets.nbytes:
-                targets = packed_targets(unpacked_targets(targets, count)[keep])
+                targets = packed_rows(unpacked_targets(targets, count)[keep])
             page = page._replace(nodes=nodes, names=names, targets=targets)
         if len(gone) or len(cleared):
             page = page._replace(features=self._cleared(page.features, keep, cleared))
@@ -229,28 +229,30 @@ class Pages:
             page = page._replace(edges=edges, values=values)
         return page
 
+    def _at(self, places: Ids) -> Iterator[tuple[int, Page, int, slice]]:
+        """Yield the pages of places (sorted): number, page, its nodes, and which places it has."""
+        numbers = np.unique(places // ROOM)
+        for number, part in zip(numbers.tolist(), _cuts(places, numbers), strict=True):
+            yield number, self.pages[number], int(self.directory.counts[number]), part
+
     def with_labels(
         self, places: Ids, y: Ids, role: NDArray[np.int8], targets: NDArray[np.uint8] = NO_TARGETS
     ) -> Pages:
         """Set labels, roles and targets (bytes) of some nodes, by place (sorted)."""
         pages = {}
-        for number in np.unique(places // ROOM).tolist():
-            part = slice(*np.searchsorted(places, _range(number)))
-            count, page = int(self.directory.counts[number]), self.pages[number]
+        for number, page, count, part in self._at(places):
             nodes = relabelled_nodes(page.nodes, count, places[part] % ROOM, y[part], role[part])
             pages[number] = page._replace(nodes=nodes)
             if page.targets.nbytes:
                 rows = unpacked_targets(page.targets, count).copy()
                 rows[places[part] % ROOM] = targets[part]
-                pages[number] = pages[number]._replace(targets=packed_targets(rows))
+                pages[number] = pages[number]._replace(targets=packed_rows(rows))
         return self._with_pages(pages)
 
     def with_features(self, places: Ids, x: sp.csr_array) -> Pages:
         """Set features of some nodes, by place (sorted)."""
         pages = {}
-        for number in np.unique(places // ROOM).tolist():
-            part = slice(*np.searchsorted(places, _range(number)))
-            count, page = int(self.directory.counts[number]), self.pages[number]
+        for number, page, count, part in self._at(places):
             old = unpacked_features(page.features, count, self.num_features, self.dense)
             features = replaced_features(old, places[part] % ROOM, x[part])
             pages[number] = page._replace(features=features)
@@ -265,13 +267,9 @@ class Pages:
             values: what the entries of these pairs carry.
         """
         pages = {}
-        for number in np.unique(pairs[:, 0] // ROOM).tolist():
-            part = slice(*np.searchsorted(pairs[:, 0], _range(number)))
-            count, page = int(self.directory.counts[number]), self.pages[number]
-            entries = pairs[part]
-            edges, carried = extended_edges(
-                page, count, entries[:, 0] % ROOM, entries[:, 1], values[part]
-            )
+        for number, page, count, part in self._at(pairs[:, 0]):
+            rows_, ids = pairs[part, 0] % ROOM, pairs[part, 1]
+            edges, carried = extended_edges(page, count, rows_, ids, values[part])
             pages[number] = page._replace(edges=edges, values=carried)
         made = self._with_pages(pages, more=len(pairs) + len(rows.neighbours))
         return made._recut([made._with(rows, *home) for home in self.directory.homes(rows.ids)])
@@ -382,10 +380,6 @@ def _cuts(places: Ids, numbers: Ids) -> list[slice]:
     """Return the slice of sorted places that each of these pages holds."""
     ends = np.searchsorted(places, np.stack([numbers, numbers + 1], axis=1) * ROOM)
     return [slice(low, high) for low, high in ends.tolist()]
-
-
-def _range(page: int) -> tuple[int, int]:
-    return page * ROOM, (page + 1) * ROOM
 
 
 def _addresses(pages: Sequence[Page]) -> NDArray[np.int64]:

@@ -27,7 +27,7 @@ from grapheraser.graph.encoding import Encoding
 from grapheraser.graph.labels import LabelKind
 from grapheraser.graph.pages.files import (
     GRAPH,
-    digests,
+    as_bytes,
     directory_of,
     read_index,
     read_page,
@@ -207,7 +207,7 @@ def _read_pack(
     parts = (
         *(index[name].tolist() for name in ("topology_at", "topology_bytes")),
         *(index[name].tolist() for name in ("features_at", "features_bytes", "count")),
-        *(digests(index, name) for name in ("topology", "features", "root")),
+        *(as_bytes(index[name]) for name in ("topology", "features", "root")),
     )
     for at, length, other, width, count, one, two, root in zip(*parts, strict=True):
         first, second = content[at : at + length], content[other : other + width]

@@ -20,7 +20,7 @@ import hashlib
 from bisect import bisect_left
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -350,17 +350,9 @@ def _again(tree: MerkleTree, pages: Pages, number: int, touched: Ids) -> Leaves:
     leaves = np.empty((len(ids), 32), dtype=np.uint8)
     fresh, known = np.isin(ids, touched) | ~np.isin(ids, old_ids), None
     if len(old_ids):
-        olds = [_whole(tree, old) for old in numbers]
-        known = (
-            old_ids,
-            Leaves(
-                np.concatenate([old.leaves for old in olds]),
-                np.concatenate([old.levels for old in olds]),
-                np.concatenate([old.tops for old in olds]),
-                {},
-                b"",
-            ),
-        )
+        olds: Any = zip(*(_whole(tree, old)[:3] for old in numbers), strict=True)
+        own, levels, tops = map(np.concatenate, olds)
+        known = old_ids, Leaves(own, levels, tops, {}, b"")
         leaves[~fresh] = known[1].leaves[np.searchsorted(old_ids, ids[~fresh])]
     rows = np.flatnonzero(fresh)
     leaves[rows] = leaf_digests(pages, number * ROOM + rows)
