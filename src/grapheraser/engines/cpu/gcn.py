@@ -1,4 +1,8 @@
-"""GCN: ``A drop(act(A X W1 + b1)) W2 + b2``, with A the normalised adjacency."""
+"""GCN and GraphSAGE: two layers that sum over neighbours with fixed weights.
+
+GCN: ``A drop(act(A X W1 + b1)) W2 + b2``, A the normalised adjacency. GraphSAGE: the same with A
+the mean, plus a second product with the node's own row; both products lie side by side, as pairs.
+"""
 
 from __future__ import annotations
 
@@ -26,7 +30,8 @@ ROLES = ("bias1", "weight2", "bias2")
 
 def options(layout: TensorLayout) -> tuple[Any, ...]:
     """Return what `train` takes besides data and weights."""
-    return layout.classes.width, layout.spec.bias, tile_for(layout.hidden.width)
+    hidden = layout.hidden.width
+    return hidden, layout.classes.width, layout["bias1"].trained, tile_for(hidden)
 
 
 @compiled
@@ -35,21 +40,24 @@ def train(
     weights: InputWeights,
     parameters: Parameters,
     offsets: tuple[int, ...],
+    hidden: int,
     classes: int,
     has_bias: bool,
     tile: Tile,
 ) -> None:
     """Train W1 in ``weights``, and b1, W2, b2 in ``parameters``, where ``offsets`` say.
 
-    ``classes`` is the padded width of the logits. Without ``has_bias`` b1 and b2 stay zero.
+    ``hidden`` and ``classes`` are padded widths. Of GraphSAGE, W1 is L1 beside R1, and W2 L2 beside
+    R2. Without ``has_bias`` b1 and b2 stay zero.
     """
-    n, hidden = len(shard.labels), weights.values.shape[1]
+    n, pair = len(shard.labels), weights.values.shape[1] // hidden
     bias_1, weight_2, bias_2 = offsets
     edges, theta, gradient = shard.edges, parameters.values, parameters.gradient
-    z, h = matrix(n, hidden, theta), matrix(n, hidden, theta)
+    z, h = matrix(n, pair * hidden, theta), matrix(n, hidden, theta)
     slope, g = matrix(n, hidden, theta), matrix(n, hidden, theta)
-    p, logits = matrix(n, classes, theta), matrix(n, classes, theta)
-    weight_2t = matrix(classes, hidden, theta)
+    p, logits = matrix(n, pair * classes, theta), matrix(n, classes, theta)
+    weight_2t = matrix(pair * classes, hidden, theta)
+    depth = (pair - 1) * classes + shard.num_classes
     keys = np.empty(n, dtype=np.uint32)
     entries = entries_of(shard)
 
@@ -65,10 +73,9 @@ def train(
 
         loss_gradient(shard, logits)
         propagate(edges.indptr, edges.indices, edges.backward, logits, p, ONE)
-        depth = shard.num_classes
         back_through(h, p, theta, gradient, weight_2, depth, weight_2t, g, slope, ONE, tile)
         if has_bias:
             bias_gradient(logits, gradient, bias_2, ONE)
             bias_gradient(g, gradient, bias_1, tile)
-        propagate(edges.indptr, edges.indices, edges.backward, g, h, tile)
-        finish(shard, weights, parameters, epoch, entries, h, tile)
+        propagate(edges.indptr, edges.indices, edges.backward, g, z, tile)
+        finish(shard, weights, parameters, epoch, entries, z, tile)

@@ -52,14 +52,22 @@ class InputWeights(NamedTuple):
 def propagate(
     indptr: Ints, indices: Ints32, weights: Array, z: Array, out: Array, tile: Tile
 ) -> None:
-    """``out[r] = sum_e weights[e] z[indices[e]]`` over the entries of row r."""
-    n, width = out.shape
+    """``out[r] = sum_e weights[e] z[indices[e]]`` over the entries of row r.
+
+    One that is twice as wide as the other holds pairs: what is summed, and beside it what a node
+    has of its own. That comes first in a sum of pairs, then the neighbours in ascending order:
+    another order, other bits. The gradient by pairs has the row of ``z`` there.
+    """
+    (n, stride), from_ = out.shape, z.shape[1]
+    width = min(stride, from_)
     for r in range(n):
         for t in range(0, width, LANES * len(tile)):
-            total = zeros(z, tile)
+            total = load(z, r * from_ + width + t, tile) if from_ > width else zeros(z, tile)
             for e in range(indptr[r], indptr[r + 1]):
-                total = fma(load(z, indices[e] * width + t, tile), weights[e], total)
-            store(out, r * width + t, total)
+                total = fma(load(z, indices[e] * from_ + t, tile), weights[e], total)
+            store(out, r * stride + t, total)
+            if stride > width:
+                store(out, r * stride + width + t, load(z, r * from_ + t, tile))
 
 
 @compiled
