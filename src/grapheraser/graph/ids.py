@@ -14,7 +14,7 @@ from __future__ import annotations
 import hashlib
 import hmac
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Any, TypeGuard
+from typing import Any, Self, TypeGuard
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -36,6 +36,13 @@ class NamedId(int):
     """The id of a name, together with the name, by which it is printed."""
 
     name: str
+
+    @classmethod
+    def called(cls, node: int, name: str) -> Self:
+        """Return an id that is printed by this name."""
+        made = cls(node)
+        made.name = name
+        return made
 
     def __str__(self) -> str:
         return repr(self.name)
@@ -62,9 +69,8 @@ def keyed_ids(numbers: Iterable[int], secret: bytes) -> list[int]:
             found.append(number)
             continue
         digest = hmac.digest(secret, str(int(number)).encode(), "sha256")
-        made = KeyedId(KEYED + (int.from_bytes(digest[:8], "big") >> 2))
-        made.name = str(int(number))
-        found.append(made)
+        node = KEYED + (int.from_bytes(digest[:8], "big") >> 2)
+        found.append(KeyedId.called(node, str(int(number))))
     return found
 
 
@@ -88,9 +94,8 @@ def name_id(name: str) -> NamedId:
         ) from None
     if not content or b"\0" in content:
         raise ParameterError(f"a name must not be empty, nor hold a null character. Got {name!r}.")
-    made = NamedId(int.from_bytes(hashlib.sha256(content).digest()[:8], "big") >> 1)
-    made.name = str(name)
-    return made
+    node = int.from_bytes(hashlib.sha256(content).digest()[:8], "big") >> 1
+    return NamedId.called(node, str(name))
 
 
 def one_id(node: Any, name: str, owner: str) -> int:

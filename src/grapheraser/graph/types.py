@@ -41,13 +41,7 @@ class TypedId(NamedId):
         return self.name
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return _typed_id, (int(self), self.name)
-
-
-def _typed_id(node: int, name: str) -> TypedId:
-    made = TypedId(node)
-    made.name = name
-    return made
+        return TypedId.called, (int(self), self.name)
 
 
 @dataclass(frozen=True)
@@ -155,7 +149,7 @@ class Types:
         """Return the id of a node that has a name within its type."""
         called = self.called(index, name)
         kept = name_id(called) >> (63 - self.shift)
-        return _typed_id((index << self.shift) + kept, called)
+        return TypedId.called((index << self.shift) + kept, called)
 
     def ids_of_names(self, names: Iterable[str]) -> Ids:
         """Return the ids of names as `called` spells them."""
@@ -197,8 +191,8 @@ class Types:
     def _spelled(self, node: int) -> TypedId:
         index = node >> self.shift
         if not 0 <= index < len(self.names):
-            return _typed_id(node, str(node))
-        return _typed_id(node, self.called(index, node & ((1 << self.shift) - 1)))
+            return TypedId.called(node, str(node))
+        return TypedId.called(node, self.called(index, node & ((1 << self.shift) - 1)))
 
     def spelled(self, ids: Ids) -> Names:
         """Return numbered nodes as ``type/number``."""

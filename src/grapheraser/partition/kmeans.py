@@ -162,14 +162,8 @@ class EkmPartitioner:
         return unlabelled if self.embedding is smoothed_features else unlabelled | {LABELS}
 
     def __call__(self, graph: Graph, num_shards: int, *, capacity: int, seed: int) -> Assignment:
-        labels, moved = cluster(
-            embed(self.embedding, graph, seed),
-            num_shards,
-            capacity=capacity,
-            max_iterations=self.max_iterations,
-            seed=seed,
-            assign=self.assign,
-        )
+        points, limits = embed(self.embedding, graph, seed), (capacity, self.max_iterations)
+        labels, moved = cluster(points, num_shards, *limits, seed=seed, assign=self.assign)
         return Assignment(labels, moved, converged=moved[-1] == 0, notes=overfull(labels, capacity))
 
 
@@ -215,9 +209,9 @@ def embed(embedding: Embedding, graph: Graph, seed: int) -> Floats32:
 def cluster(
     points: Floats32,
     num_shards: int,
-    *,
     capacity: int,
     max_iterations: int,
+    *,
     seed: int,
     assign: Assign,
 ) -> tuple[Ints32, tuple[int, ...]]:

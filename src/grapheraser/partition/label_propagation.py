@@ -45,6 +45,7 @@ from grapheraser.arrays import Ints, Ints32
 from grapheraser.errors import PartitionError
 from grapheraser.graph import Graph
 from grapheraser.kernels.compiled import compiled
+from grapheraser.kernels.neighbourhoods import put_in_order
 from grapheraser.partition.base import EDGES, MAX_ITERATIONS, NODES, Assignment, overfull
 from grapheraser.partition.data_free import balanced_labels
 from grapheraser.seeding import generator
@@ -64,14 +65,9 @@ class BlpaPartitioner:
 
     def __call__(self, graph: Graph, num_shards: int, *, capacity: int, seed: int) -> Assignment:
         stuck = capacity * num_shards == graph.num_nodes and num_shards > 1
-        labels, moved = _propagated(
-            graph,
-            num_shards,
-            capacity=capacity,
-            max_iterations=self.max_iterations,
-            exchange=stuck if self.exchange is None else self.exchange,
-            seed=seed,
-        )
+        exchange = stuck if self.exchange is None else self.exchange
+        rounds = self.max_iterations, capacity, exchange
+        labels, moved = _propagated(graph, num_shards, seed, *rounds)
         notes: tuple[str, ...] = ()
         if stuck and self.exchange is None:
             notes = (
@@ -91,21 +87,14 @@ class LpaPartitioner:
     strict: bool = False
 
     def __call__(self, graph: Graph, num_shards: int, *, capacity: int, seed: int) -> Assignment:
-        labels, moved = _propagated(
-            graph,
-            num_shards,
-            capacity=graph.num_nodes,
-            max_iterations=self.max_iterations,
-            exchange=False,
-            seed=seed,
-        )
-        return Assignment(
-            labels, moved, converged=moved[-1:] == (0,), notes=overfull(labels, capacity)
-        )
+        rounds = self.max_iterations, graph.num_nodes, False
+        labels, moved = _propagated(graph, num_shards, seed, *rounds)
+        notes = overfull(labels, capacity)
+        return Assignment(labels, moved, converged=moved[-1:] == (0,), notes=notes)
 
 
 def _propagated(
-    graph: Graph, num_shards: int, *, capacity: int, max_iterations: int, exchange: bool, seed: int
+    graph: Graph, num_shards: int, seed: int, max_iterations: int, capacity: int, exchange: bool
 ) -> tuple[Ints32, tuple[int, ...]]:
     """Return the labels, and how many nodes moved in each round."""
     labels = balanced_labels(graph.num_nodes, num_shards, seed)
@@ -250,6 +239,15 @@ def profiles(indptr, indices, labels, order, num_shards):  # type: ignore[no-unt
     return sorted_nodes, sorted_destinations
 
 
+@compiled
+def _sort_few(values, length):  # type: ignore[no-untyped-def]
+    """Sort the first ``length`` values in place; usually there are a few."""
+    if length > 64:
+        values[:length] = np.sort(values[:length])
+    else:
+        put_in_order(values, length)
+
+
 def best_destinations(
     indptr: Ints, indices: Ints32, labels: Ints32, order: Ints, num_shards: int
 ) -> tuple[Ints32, Ints32]:
@@ -263,21 +261,6 @@ def best_destinations(
     there = np.bincount(rows, around == destinations[rows], minlength=size)
     here = np.bincount(rows, around == labels[rows], minlength=size)
     return destinations, (there - here).astype(np.int32)
-
-
-@compiled
-def _sort_few(values, length):  # type: ignore[no-untyped-def]
-    """Sort the first ``length`` values in place; usually there are a few."""
-    if length > 64:
-        values[:length] = np.sort(values[:length])
-        return
-    for i in range(1, length):
-        value = values[i]
-        j = i
-        while j > 0 and values[j - 1] > value:
-            values[j] = values[j - 1]
-            j -= 1
-        values[j] = value
 
 
 @dataclass(frozen=True)

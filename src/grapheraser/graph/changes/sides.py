@@ -39,9 +39,7 @@ class SideId(NamedId):
         """Return the node of the user or item with this number."""
         if not 0 <= number <= LARGEST:
             raise ParameterError(f"{kind.words} ids must be in [0, 2**62 - 1]. Got {number}.")
-        made = cls(kind.node(int(number)))
-        made.name = f"{kind.words} {number}"
-        return made
+        return cls.called(kind.node(int(number)), f"{kind.words} {number}")
 
     def __str__(self) -> str:
         return self.name
@@ -56,9 +54,7 @@ class SideName(NamedId):
     @classmethod
     def of(cls, name: str) -> SideName:
         """Return the node that is called so: ``user/ada``."""
-        made = cls(name_id(name))
-        made.name = name
-        return made
+        return cls.called(name_id(name), name)
 
     def __str__(self) -> str:
         side, name = self.name.split("/", 1)

@@ -80,14 +80,9 @@ class MerkleTree:
     @classmethod
     def of(cls, pages: Pages) -> MerkleTree:
         """Digest every node."""
-        places = [
-            number * ROOM + np.arange(count)
-            for number, count in enumerate(pages.directory.counts.tolist())
-        ]
-        leaves = tuple(
-            _page_leaves(pages, number, leaf_digests(pages, part))
-            for number, part in enumerate(places)
-        )
+        counts = enumerate(pages.directory.counts.tolist())
+        places = ((number, number * ROOM + np.arange(count)) for number, count in counts)
+        leaves = tuple(_page_leaves(pages, n, leaf_digests(pages, part)) for n, part in places)
         return cls(pages, leaves, _inner(pages, leaves))
 
     @classmethod
