@@ -75,11 +75,7 @@ PLAIN = EdgeKind()
 def converted(values: Values, back: NDArray[np.int32], old: EdgeKind, new: EdgeKind) -> Values:
     """Return the values of entries whose edges lose weights, features or directions.
 
-    Args:
-        values: of each entry.
-        back: the place of the entry of the opposite direction.
-        old: what edges are before.
-        new: what they are after.
+    ``back`` is the place of the entry of the opposite direction of each.
     """
     carried = values[:, int(old.directed) :]
     if old.directed and not new.directed:

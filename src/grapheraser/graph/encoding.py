@@ -146,13 +146,9 @@ def encoding_of(
     categories: Mapping[str, Sequence[Any]] | None,
     missing: str | Mapping[str, str] | None,
 ) -> tuple[Encoding, list[str]]:
-    """Return the rule for some columns, and which parts of it were found in the data.
+    """Return the rule for some columns of a table, and which parts of it were found in the data.
 
-    Args:
-        table: of the nodes.
-        features: names of its columns.
-        categories: those of columns for which they are declared.
-        missing: what stands for gaps, in all columns or by their names.
+    For the arguments, see `Graph.from_tables`.
     """
     declared = {name: tuple(map(word_of, all_)) for name, all_ in (categories or {}).items()}
     rules = missing if isinstance(missing, Mapping) else {}

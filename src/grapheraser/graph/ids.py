@@ -99,13 +99,7 @@ def name_id(name: str) -> NamedId:
 
 
 def one_id(node: Any, name: str, owner: str) -> int:
-    """Return the id of a single node, given by id or name.
-
-    Args:
-        node: its id or name.
-        name: of the argument, for the message.
-        owner: likewise.
-    """
+    """Return the id of a single node, given by id or name as this argument of that owner."""
     plain = node.item() if getattr(node, "shape", None) == () else node
     if isinstance(plain, str):
         return name_id(plain)
@@ -156,13 +150,7 @@ def as_ids(nodes: ArrayLike) -> Ids:
 
 
 def ids_among(nodes: ArrayLike, every: Callable[[], Ids], what: str = "the graph") -> Ids:
-    """Return ids as `as_ids` does, also from a mask over all nodes of a graph.
-
-    Args:
-        nodes: ids, names or a mask.
-        every: the ids that a mask is about, in its order.
-        what: has these nodes, for the message.
-    """
+    """Return ids as `as_ids` does, also from a mask over ``every`` node that ``what`` has."""
     found = named(nodes)
     if found.dtype.kind != "b":
         return found
@@ -193,9 +181,7 @@ def named(nodes: ArrayLike) -> NDArray[Any]:
 def listed(nodes: ArrayLike | Iterable[Any], what: str) -> list[int] | NDArray[np.bool_]:
     """Return ids as a list, those of names with their name; or a mask as it is.
 
-    Args:
-        nodes: ids, names or a mask.
-        what: for the message.
+    ``what`` they are is for the message.
     """
     found = _checked(nodes, what)
     if found.dtype.kind == "b":

@@ -77,15 +77,9 @@ def count_common(table, u, v, edge, key, out, room, read):  # type: ignore[no-un
     Where edges have weights, each counts by the roots of the two. In a directed graph they are
     also counted by the ways of their edges.
 
-    Args:
-        table: the graph.
-        u: place of one node.
-        v: place of the other.
-        edge: whether there is an edge between them.
-        key: thins hubs.
-        out: all numbers of the pair, of which three are written, or seven.
-        room: see `room_for_counts`.
-        read: where to write the ids of the nodes whose degree counts; returns how many.
+    ``u`` and ``v`` are places of nodes, ``edge`` says whether they are linked, and ``key`` thins
+    hubs. Of ``out``, all numbers of the pair, three are written, or seven; ``read`` takes the ids
+    of the nodes whose degree counts. Returns how many these are.
     """
     few, many = u, v
     if degree_at(table, u) > degree_at(table, v):

@@ -39,13 +39,9 @@ def check_sides(sides: Sides) -> Sides:
 
 
 def link_graph(graph: Graph, sides: Sides = None, width: int = 1) -> Graph:
-    """Return what a link run keeps of a graph.
+    """Return what a link run keeps of a graph; for ``sides`` see `LinkEraser`.
 
-    Args:
-        graph: with or without labels.
-        sides: None, or how to tell the sides of a bipartite graph: ``"labels"`` for classes 0 and
-            1, or an id, which is the smallest of the second side.
-        width: of the encoders' output; 1 without shards.
+    ``width`` is that of the encoders' output; 1 without shards.
     """
     graph = _plain(graph)
     if sides == BY_LABEL:

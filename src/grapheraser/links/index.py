@@ -97,11 +97,7 @@ class Index:
     def alike(self, graph: Graph, node: int, count: int, *, sides: bool) -> NDArray[np.int64]:
         """The nodes with the smallest angles to one, which may be linked to it already.
 
-        Args:
-            graph: the current one.
-            node: an id.
-            count: how many, besides as many as the node has neighbours.
-            sides: whether they have to be on the other side.
+        So many, besides as many as the node has neighbours; with ``sides``, on the other side.
         """
         home = self.blocks[max(int(np.searchsorted(self.starts, node, side="right")) - 1, 0)]
         own = home.rows[int(np.searchsorted(home.nodes, node))]

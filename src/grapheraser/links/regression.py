@@ -51,11 +51,7 @@ Vector = NDArray[np.float64]
 
 
 def columns_of(numbers: Numbers) -> NDArray[np.float64]:
-    """The columns of pairs ``[num_columns, m]`` from their numbers, each pair by itself.
-
-    Args:
-        numbers: ``[m, len(NUMBERS)]``, in a directed graph with `DIRECTIONS`.
-    """
+    """The columns of pairs ``[num_columns, m]`` from their numbers, each pair by itself."""
     columns: NDArray[np.float64] = _columns(numbers[:, : len(NUMBERS)])
     if numbers.shape[1] == len(NUMBERS):
         return columns
@@ -63,12 +59,7 @@ def columns_of(numbers: Numbers) -> NDArray[np.float64]:
 
 
 def solve(columns: NDArray[np.float64], labels: Vector) -> Vector:
-    """The weights ``[len(columns)]``; all 0 without an edge, or without a pair that is none.
-
-    Args:
-        columns: ``[num_columns, m]``.
-        labels: 1 for edges, 0 for other pairs.
-    """
+    """The weights ``[len(columns)]``; all 0 without an edge (1), or a pair that is none (0)."""
     if len(labels) == 0 or labels.min() == labels.max():
         return np.zeros(len(columns))
     weights: Vector = _solve(np.ascontiguousarray(columns), labels)

@@ -53,17 +53,9 @@ def room_for_rows(num_features: int):  # type: ignore[no-untyped-def]
 def describe(rows, table, place, but, key, room, near_read, far_read):  # type: ignore[no-untyped-def]
     """Write the rows of a node, each at length 1, or 0 where there is nothing.
 
-    Args:
-        rows: see `room_for_rows`; what they held is cleared.
-        table: the graph.
-        place: of the node.
-        but: id of a neighbour that doesn't count; -1 for none.
-        key: decides which neighbours count.
-        room: see `room_for_walk`.
-        near_read: where to write the ids of the neighbours whose own neighbours were read.
-        far_read: the same for nodes whose features alone were read.
-
-    Returns: how many there are of both.
+    What the rows held is cleared. ``but`` is the id of a neighbour that doesn't count, -1 for none,
+    and ``key`` decides which others do. ``near_read`` takes the ids of the neighbours whose own
+    neighbours were read, ``far_read`` those of nodes whose features alone were; returns how many.
     """
     _clear(rows)
     _, (hashes, chosen), _ = room
@@ -154,12 +146,9 @@ def _to_length_1(rows, row) -> None:  # type: ignore[no-untyped-def]
 
 @compiled
 def cosines(one, other, out) -> None:  # type: ignore[no-untyped-def]
-    """Scalar products of the rows of two nodes.
+    """Write the scalar products of the rows of two nodes.
 
-    Args:
-        one: rows of a node.
-        other: rows of the other.
-        out: own features; one step; two steps; own features of each with one step of the other.
+    Own features; one step; two steps; own features of each with one step of the other.
     """
     values, columns, size, _ = one
     others = other[0]

@@ -26,6 +26,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from grapheraser.aggregation.sample.membership import Candidates
+from grapheraser.arrays import Ints
 from grapheraser.graph import Graph
 from grapheraser.kernels.compiled import compiled
 from grapheraser.kernels.hashing import paired
@@ -147,13 +148,9 @@ class PairSample:
 
     @classmethod
     def of(cls, graph: Graph, count: int, seed: int, *, sides: bool) -> PairSample:
-        """The sample of a graph.
+        """Sample so many edges of a graph, and as many pairs without one, at the most.
 
-        Args:
-            graph: the current one.
-            count: how many edges, and how many pairs without one, at the most.
-            seed: the run's.
-            sides: whether the classes of the nodes are the sides of a bipartite graph.
+        With ``sides``, the classes of the nodes are the sides of a bipartite graph.
         """
         sources = Candidates.of(graph, (1.0, count), derive(seed, "links", "sources"))
         ring = Candidates.of(graph, (1.0, _RING), derive(seed, "links", "ring"))
@@ -276,21 +273,10 @@ def _edges_of(
 
 
 @compiled
-def _drawn(
-    table: Table,
-    sources: NDArray[np.int64],
-    first: NDArray[np.int64],
-    ring: NDArray[np.int64],
-    sides: bool,
-) -> Pairs:
-    """The pair of each source that has one.
+def _drawn(table: Table, sources: Ints, first: Ints, ring: Ints, sides: bool) -> Pairs:
+    """The pair of each source that has one: of different classes, where these are sides.
 
-    Args:
-        table: the graph.
-        sources: ids.
-        first: where on the ring each begins to look.
-        ring: ids in the order of their spots.
-        sides: whether the two must have different classes.
+    ``first`` is where each begins to look on the ring, of ids in the order of their spots.
     """
     pairs = np.empty((len(sources), 2), dtype=np.int64)
     count = 0

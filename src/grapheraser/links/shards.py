@@ -52,10 +52,7 @@ def without_edges(graph: Graph, edges: NDArray[np.int64]) -> Graph:
 def shard_evidence(ensemble: Ensemble, graph: Graph, pairs: NDArray[np.int64]) -> Vector:
     """Return what the shards say about pairs of ids: a bounded logarithm of odds, scaled.
 
-    Args:
-        ensemble: the shards.
-        graph: the current one, or one without some of its edges.
-        pairs: ``[m, 2]``.
+    The graph is the current one, or one without some of its edges.
     """
     if len(pairs) == 0:
         return np.zeros(0)

@@ -514,12 +514,7 @@ def merged_edges(graph: Graph, removal: Removal, new: NewEdges) -> tuple[Entries
     """Return the entries that new edges make, and notes on what was merged.
 
     An edge that is given twice carries the mean; so does one that the graph has already, of what it
-    carries and what is given.
-
-    Args:
-        graph: before anything is removed.
-        removal: edges that it takes are not there.
-        new: joins nodes of the graph or new ones.
+    carries and what is given. The graph is that before the removal, whose edges are not there.
     """
     kind, ends = graph.edge_kind, np.unique(new.pairs)
     new = new if graph.types is None else each_once(new, graph.types)

@@ -75,9 +75,7 @@ def requests_for(items: Iterable[Item]) -> list[Any]:
 def changes_of(entry: object, num_features: int) -> list[GraphChange]:
     """Make the changes that one object names; `docs/changes.md` says what it looks like.
 
-    Args:
-        entry: what was read.
-        num_features: columns of the graph, for rows that name their columns.
+    Rows that name their columns have ``num_features`` of them.
     """
     if not isinstance(entry, Mapping) or not entry or not entry.keys() <= {*CHANGES, *REQUESTS}:
         keys = ", ".join([*CHANGES, *REQUESTS])

@@ -55,12 +55,9 @@ def relations_of(
 
 
 def are_held(graph: Graph, triples: Ids, gone: Ids) -> NDArray[np.bool_]:
-    """Mark the relations that a graph has, or one of whose ends goes.
+    """Mark the relations that a graph has, or one of whose ends is gone (sorted ids).
 
-    Args:
-        graph: before the request.
-        triples: ids of both ends and the bit of a relation ``[m, 3]``.
-        gone: sorted ids.
+    ``triples`` are the ids of both ends, the lower first, and the bit of a relation ``[m, 3]``.
     """
     held = np.zeros(len(triples), dtype=bool)
     if graph.types is None or not len(triples):
@@ -75,10 +72,7 @@ def are_held(graph: Graph, triples: Ids, gone: Ids) -> NDArray[np.bool_]:
 def without_triples(graph: Graph, edges: Ids, triples: Ids) -> tuple[Ids, tuple[Ids, Values]]:
     """Return the edges that change where some relations go, and those that keep others.
 
-    Args:
-        graph: before the request; typed.
-        edges: pairs of ids ``[m, 2]`` whose relations all go.
-        triples: relations that go, as in `are_held`.
+    All relations of ``edges`` go (pairs of ids), and those of ``triples``, as in `are_held`.
     """
     types = graph.types
     assert types is not None

@@ -368,18 +368,9 @@ def one_training_node(
     edge_weight: Any = None,
     edge_attr: Any = None,
 ) -> AddNodes:
-    """Make the change that adds one training node next to its neighbours.
+    """Make the change that adds one training node to a graph; see `Graph.with_node`.
 
-    Neighbours have no direction: in a directed graph edges lead both ways.
-
-    Args:
-        graph: that gets it.
-        node: its id.
-        features: its feature row.
-        label: its class, or the name of it; or its row of targets.
-        neighbours: ids; where edges carry nothing, one that is named twice counts once.
-        edge_weight: one number for each neighbour, where edges have weights.
-        edge_attr: one row for each neighbour, where edges have features.
+    Where edges carry nothing, a neighbour that is named twice counts once.
     """
     node = one_id(node, "node", "Graph.with_node")
     is_numbers = graph.label_kind.is_numbers

@@ -179,13 +179,9 @@ def arrays_of(
 
 
 def _inferred(table: Table, columns: Columns, from_edges: bool, names: bool) -> list[str]:
-    """Name what the cells of a table decided and fewer of them might decide otherwise.
+    """Name what the cells of a table of nodes decided and fewer of them might decide otherwise.
 
-    Args:
-        table: of the nodes.
-        columns: which column is what.
-        from_edges: whether the nodes are the ends of the edges.
-        names: whether ids were found to be names.
+    Such as that the nodes are the ends of the edges, or that ids were found to be names.
     """
     label = _usual(table, columns.label, "label", "label")
     labels = [] if label is None else [v for v in table.columns[label] if not is_missing(v)]

@@ -132,9 +132,7 @@ def is_table(source: Any) -> bool:
 def table_of(source: Any, name: str) -> Table:
     """Make a table from a path, a mapping of columns, or a frame of pandas, polars or Arrow.
 
-    Args:
-        source: see there.
-        name: what it holds, for messages about tables in memory.
+    Messages about one in memory name what it holds.
     """
     if isinstance(source, str | Path):
         path = Path(source)

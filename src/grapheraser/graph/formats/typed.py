@@ -58,13 +58,7 @@ def assembled(
 ) -> Graph:
     """Put a graph together from the nodes of each type and the edges of each relation.
 
-    Args:
-        cls: the class.
-        parts: the nodes of each type, without edges; those of the target with labels and roles.
-        joins: the edges of each relation.
-        target: the target type.
-        name: for people.
-        inferred: what else was found in the data; see `Graph.from_arrays`.
+    ``parts`` have no edges, and that of the target type has labels and roles.
     """
     if target not in parts:
         raise GraphError(f"'target' is one of {', '.join(parts)} (found {target!r}).")

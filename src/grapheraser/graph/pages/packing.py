@@ -222,14 +222,9 @@ def replaced_features(old: sp.csr_array | NDArray[np.float32], rows: Ids, x: sp.
 def edited_edges(
     page: Page, width: int, keep: NDArray[np.bool_], rows: Ids, ids: Ids
 ) -> tuple[Block, Block]:
-    """Return the edges of rows to keep, without these (row, id) pairs, and their values.
+    """Return the edges of rows to keep, without these sorted (row, id) pairs, and their values.
 
-    Args:
-        page: what it has now.
-        width: how many values each entry carries.
-        keep: which rows to keep.
-        rows: of the pairs, sorted.
-        ids: of the pairs.
+    Each entry carries as many values as ``width`` says.
     """
     words: Ids = page.edges.view(np.int64)
     stays: NDArray[np.bool_] = _stays(words, keep, rows, ids)
@@ -258,14 +253,9 @@ def _stays(words: Ids, keep: NDArray[np.bool_], rows: Ids, ids: Ids) -> NDArray[
 def extended_edges(
     page: Page, count: int, rows: Ids, ids: Ids, values: Values
 ) -> tuple[Block, Block]:
-    """Return a page's edges and their values, with more (row, id) pairs.
+    """Return the edges and their values of a page of so many rows, with more (row, id) pairs.
 
-    Args:
-        page: of so many rows.
-        count: see ``page``.
-        rows: of the pairs.
-        ids: of the pairs; each goes to its place in the order of ids.
-        values: what the new entries carry.
+    Each of these goes to its place in the order of ids; ``values`` is what they carry.
     """
     words = page.edges.view(np.int64)
     owner = np.repeat(np.arange(count), np.diff(words[: count + 1]))
