@@ -191,15 +191,12 @@ class Frame:
     It follows from them, so it is worked out anew with every request. The spread is rounded to a
     power of two and the centre to a half of that: hardly any request moves them. One that does
     makes all rows anew that are made in this frame.
-
-    Attributes:
-        centre, spread: of each target, rounded.
-        mean: of each target.
     """
 
+    # centre, spread: of each target, rounded.
     centre: NDArray[np.float64]
     spread: NDArray[np.float64]
-    mean: NDArray[np.float64]
+    mean: NDArray[np.float64]  # of each target
 
     @classmethod
     def of(cls, moments: NDArray[np.int64]) -> Frame:

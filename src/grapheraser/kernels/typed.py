@@ -34,26 +34,19 @@ PER_COLUMN = 24  # bits of relations that a float32 holds exactly
 
 
 class Step(NamedTuple):
-    """A step from nodes of one type to nodes of another.
+    """A step from nodes of one type to nodes of another."""
 
-    Attributes:
-        source, target: numbers of the types.
-        up, down: bits that say so of a neighbour with a higher id, and with a lower one; -1 where
-            there is no other relation between the types, so that nothing has to say so.
-        shift: bits of an id below the type.
-        kind: which neighbours may be chosen; see `neighbourhoods`.
-        most: how many.
-        key: decides which.
-    """
-
+    # source, target: numbers of the types.
     source: int
     target: int
+    # up, down: bits that say so of a neighbour with a higher id, and with a lower one; -1 where
+    # there is no other relation between the types, so that nothing has to say so.
     up: int
     down: int
-    shift: int
-    kind: int
-    most: int
-    key: np.uint64
+    shift: int  # bits of an id below the type
+    kind: int  # which neighbours may be chosen; see `neighbourhoods`
+    most: int  # how many
+    key: np.uint64  # decides which
 
 
 @compiled(inline=True)

@@ -43,28 +43,19 @@ _LENGTH = 2.0**14
 
 @dataclass(frozen=True, eq=False)
 class Block:
-    """A block of nodes with neighbouring ids.
+    """A block of nodes with neighbouring ids."""
 
-    Attributes:
-        nodes: sorted ids.
-        rows: int16 ``[len(nodes), width]``, at length `_LENGTH`, or 0.
-    """
-
-    nodes: NDArray[np.int64]
-    rows: NDArray[np.int16]
+    nodes: NDArray[np.int64]  # sorted ids
+    rows: NDArray[np.int16]  # int16 ``[len(nodes), width]``, at length `_LENGTH`, or 0
 
 
 @dataclass(frozen=True, eq=False)
 class Index:
-    """Smoothed features of all nodes.
+    """Smoothed features of all nodes."""
 
-    Attributes:
-        starts: the smallest id that each block may hold, ascending; the first holds all below.
-        blocks: by id.
-    """
-
+    # The smallest id that each block may hold, ascending; the first holds all below.
     starts: NDArray[np.int64]
-    blocks: tuple[Block, ...]
+    blocks: tuple[Block, ...]  # by id
 
     @classmethod
     def of(cls, graph: Graph, seed: int) -> Index:

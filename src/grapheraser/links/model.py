@@ -38,17 +38,11 @@ _BLOCK = 100_000
 
 @dataclass(frozen=True)
 class LinkModel:
-    """The aggregator of a link run, before it has seen a graph.
+    """The aggregator of a link run, before it has seen a graph."""
 
-    Attributes:
-        members: `CLOSED_FORM`, `SHARDS` or both.
-        sample: how many edges, and how many other pairs, to learn from at the most.
-        sides: whether the graph is bipartite, its classes the sides.
-    """
-
-    members: tuple[str, ...] = (CLOSED_FORM,)
-    sample: int = 1000
-    sides: bool = False
+    members: tuple[str, ...] = (CLOSED_FORM,)  # `CLOSED_FORM`, `SHARDS` or both
+    sample: int = 1000  # how many edges, and how many other pairs, to learn from at the most
+    sides: bool = False  # whether the graph is bipartite, its classes the sides
     name: str = "links"
 
     def fit(self, ensemble: Ensemble) -> FittedLinks:
@@ -129,21 +123,16 @@ class LinkModel:
 
 @dataclass(frozen=True, eq=False)
 class FittedLinks:
-    """The learned weights, and what learns them again cheaply.
+    """The learned weights, and what learns them again cheaply."""
 
-    Attributes:
-        rule: what they were learned by.
-        weights: float64, one for each column.
-        counts: int64 ``[2]``, how many edges and how many other pairs they were learned from.
-        sample, described: follow from the graph; None after loading.
-        index: of all nodes; follows from the graph, and is made when it is first asked for.
-    """
-
-    rule: LinkModel
-    weights: Vector
+    rule: LinkModel  # what they were learned by
+    weights: Vector  # float64, one for each column
+    # Int64 ``[2]``, how many edges and how many other pairs they were learned from.
     counts: NDArray[np.int64]
+    # sample, described: follow from the graph; None after loading.
     sample: PairSample | None = field(repr=False)
     described: Described | None = field(repr=False)
+    # Of all nodes; follows from the graph, and is made when it is first asked for.
     index: Index | None = field(default=None, repr=False)
 
     def named_weights(self, *, directed: bool) -> dict[str, float]:

@@ -64,19 +64,12 @@ Numbers = NDArray[np.float64]
 
 @dataclass(frozen=True, eq=False)
 class Described:
-    """Pairs with their numbers and with what those were read from; follows from the graph.
+    """Pairs with their numbers and with what those were read from; follows from the graph."""
 
-    Attributes:
-        pairs: int64 ``[m, 2]`` ids, sorted, each once; u < v, or sources and targets.
-        numbers: float64 ``[m, len(NUMBERS)]``, in a directed graph with `DIRECTIONS`.
-        pointers: int64 ``[m + 1]``, where what each pair has read begins.
-        read: uint32, a hash of an id and how it was read.
-    """
-
-    pairs: Pairs
-    numbers: Numbers
-    pointers: NDArray[np.int64]
-    read: NDArray[np.uint32]
+    pairs: Pairs  # int64 ``[m, 2]`` ids, sorted, each once; u < v, or sources and targets
+    numbers: Numbers  # float64 ``[m, len(NUMBERS)]``, in a directed graph with `DIRECTIONS`
+    pointers: NDArray[np.int64]  # int64 ``[m + 1]``, where what each pair has read begins
+    read: NDArray[np.uint32]  # uint32, a hash of an id and how it was read
 
     @classmethod
     def of(cls, graph: Graph, pairs: Pairs, seed: int) -> Described:

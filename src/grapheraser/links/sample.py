@@ -60,21 +60,13 @@ _RING, _STEPS = 4096, 64
 
 @dataclass(frozen=True, eq=False)
 class EdgeCandidates:
-    """The edges that are sampled, and those that are let in next.
+    """The edges that are sampled, and those that are let in next."""
 
-    Attributes:
-        count: how many are sampled.
-        key: of the hash.
-        bound: all edges with a hash below it are candidates; 2**64 means all.
-        edges: ids ``[m, 2]`` by ascending hash; u < v, or sources and targets.
-        hashes: of them.
-    """
-
-    count: int
-    key: int
-    bound: int
-    edges: Pairs
-    hashes: NDArray[np.uint64]
+    count: int  # how many are sampled
+    key: int  # of the hash
+    bound: int  # all edges with a hash below it are candidates; 2**64 means all
+    edges: Pairs  # ids ``[m, 2]`` by ascending hash; u < v, or sources and targets
+    hashes: NDArray[np.uint64]  # of them
 
     @classmethod
     def of(cls, graph: Graph, count: int, seed: int) -> EdgeCandidates:
@@ -130,21 +122,13 @@ class EdgeCandidates:
 
 @dataclass(frozen=True, eq=False)
 class PairSample:
-    """The pairs that the weights are learned from, and what follows them cheaply.
-
-    Attributes:
-        edges: see `EdgeCandidates`.
-        sources: nodes that are sent to the ring.
-        ring: nodes on it.
-        pairs: int64 ``[m, 2]`` ids, sorted, each once; u < v, or sources and targets.
-        labels: float64, 1 for the edges among them and 0 for the others.
-    """
+    """The pairs that the weights are learned from, and what follows them cheaply."""
 
     edges: EdgeCandidates
-    sources: Candidates
-    ring: Candidates
-    pairs: Pairs
-    labels: NDArray[np.float64]
+    sources: Candidates  # nodes that are sent to the ring
+    ring: Candidates  # nodes on it
+    pairs: Pairs  # int64 ``[m, 2]`` ids, sorted, each once; u < v, or sources and targets
+    labels: NDArray[np.float64]  # float64, 1 for the edges among them and 0 for the others
 
     @classmethod
     def of(cls, graph: Graph, count: int, seed: int, *, sides: bool) -> PairSample:

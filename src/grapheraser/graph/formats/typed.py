@@ -35,16 +35,12 @@ _BLOCK = 2**16  # edges that are read at once
 
 
 class RelationEdges(NamedTuple):
-    """The edges of a relation.
+    """The edges of a relation."""
 
-    Attributes:
-        sources, targets: positions among the nodes of their types.
-        weights: of each; None where they have none.
-    """
-
+    # sources, targets: positions among the nodes of their types.
     sources: Ids
     targets: Ids
-    weights: NDArray[np.float64] | None = None
+    weights: NDArray[np.float64] | None = None  # of each; None where they have none
 
 
 def assembled(
@@ -99,21 +95,13 @@ def assembled(
 
 
 class _Nodes(NamedTuple):
-    """The nodes of a type, in the order of their ids.
+    """The nodes of a type, in the order of their ids."""
 
-    Attributes:
-        ids: in the whole graph, sorted.
-        order: of the rows of the part.
-        rank: of a row of the part among the ids.
-        x: features, in the columns of the whole graph.
-        names: with the type; empty where nodes have none.
-    """
-
-    ids: Ids
-    order: Ids
-    rank: Ids
-    x: sp.csr_array
-    names: NDArray[Any]
+    ids: Ids  # in the whole graph, sorted
+    order: Ids  # of the rows of the part
+    rank: Ids  # of a row of the part among the ids
+    x: sp.csr_array  # features, in the columns of the whole graph
+    names: NDArray[Any]  # with the type; empty where nodes have none
 
     @classmethod
     def of(cls, types: Types, index: int, part: Graph, named: bool) -> _Nodes:
