@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
+from types import UnionType
 from typing import Any
 
 from grapheraser.errors import CorruptRunError
@@ -33,9 +34,9 @@ class _Optional:
 
 
 def _wrong(value: Any, form: Any, name: str = "") -> Iterator[str]:
-    """The names of what is not of its form."""
+    """The names of what is not of its form: a type, a check, or the forms of its parts."""
     if not isinstance(form, dict):
-        if not form(value):
+        if not (isinstance(value, form) if isinstance(form, type | UnionType) else form(value)):
             yield name
         return
     if not isinstance(value, Mapping):
@@ -52,75 +53,53 @@ def _wrong(value: Any, form: Any, name: str = "") -> Iterator[str]:
             yield path
 
 
-def _text(value: Any) -> bool:
-    return isinstance(value, str)
-
-
 def _texts(value: Any) -> bool:
-    return isinstance(value, list) and all(map(_text, value))
-
-
-def _list(value: Any) -> bool:
-    return isinstance(value, list)
-
-
-def _flag(value: Any) -> bool:
-    return isinstance(value, bool)
+    return isinstance(value, list) and all(isinstance(item, str) for item in value)
 
 
 def _number(least: int, most: int) -> Check:
     def check(value: Any) -> bool:
-        return isinstance(value, int) and not _flag(value) and least <= value <= most
+        return isinstance(value, int) and not isinstance(value, bool) and least <= value <= most
 
     return check
 
 
-def _object(value: Any) -> bool:
-    return isinstance(value, dict)
-
-
-def _head(value: Any) -> bool:
-    return value is None or _text(value)
-
-
 def _by_name(value: Any) -> bool:
-    return isinstance(value, dict) and all(map(_text, value.values()))
+    return isinstance(value, dict) and _texts(list(value.values()))
 
 
-_PART = {"file": _text, "sha256": _text}
+_PART = {"file": str, "sha256": str}
 _MANIFEST: dict[str, Any] = {
-    "configuration": _object,
+    "configuration": dict,
     "graph": {
         **_PART,
         "num_features": _number(0, MAX_COLUMNS),
-        "dense": _flag,
+        "dense": bool,
         "num_classes": _number(0, MAX_CLASSES),
-        "name": _text,
+        "name": str,
         "notes": _texts,
-        "context": _text,
+        "context": str,
         "inferred": _Optional(_texts),
-        "labels": _Optional({"kind": _text, "exponents": _list}),
-        "class_names": _Optional(_list),
-        "encoding": _Optional(_list),
-        "types": _Optional(
-            {"names": _texts, "relations": _list, "widths": _list, "weighted": _list}
-        ),
+        "labels": _Optional({"kind": str, "exponents": list}),
+        "class_names": _Optional(list),
+        "encoding": _Optional(list),
+        "types": _Optional({"names": _texts, "relations": list, "widths": list, "weighted": list}),
         "edges": _Optional(
-            {"directed": _flag, "weighted": _flag, "columns": _number(0, MAX_COLUMNS)}
+            {"directed": bool, "weighted": bool, "columns": _number(0, MAX_COLUMNS)}
         ),
     },
     "partition": {
         **_PART,
         "num_shards": _number(1, MAX_SHARDS),
-        "method": _text,
+        "method": str,
         "capacity": _number(1, 2**63 - 1),
         "inputs": _texts,
         "seed": _number(-(2**63), 2**64),
     },
-    "register": {**_PART, "key": _text},
+    "register": {**_PART, "key": str},
     "aggregator": _PART,
-    "state": {"nonce": _text, "versions": _by_name},
-    "receipts": {"count": _number(0, MAX_RECEIPTS), "head": _head},
+    "state": {"nonce": str, "versions": _by_name},
+    "receipts": {"count": _number(0, MAX_RECEIPTS), "head": str | None},
     "shards": _PART,
-    "signature": _Optional({"key": _text, "sig": _text}),
+    "signature": _Optional({"key": str, "sig": str}),
 }

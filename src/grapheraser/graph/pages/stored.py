@@ -14,7 +14,7 @@ import hashlib
 import mmap
 import os
 import stat
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -169,17 +169,15 @@ def _mapped(
         sizes = [int(size) for size in manifest["packs"]]
     except (TypeError, ValueError) as error:
         raise CorruptRunError(f"{folder / MANIFEST}: malformed ({error}).") from error
-    pages: list[Page] = []
-    leaves: list[KeptLeaves] = []
+    found: list[tuple[Page, KeptLeaves]] = []
     with progress("checking", len(sizes)) as tick:
         for number, size in enumerate(sizes):
             here = index[index["pack"] == number]
-            file = folder / pack_file(number)
-            _read_pack(file, size, here, shape, kind.width, pages, leaves)
+            found += _read_pack(folder / pack_file(number), size, here, shape, kind.width)
             tick()
-    if len(pages) != len(index):
+    if len(found) != len(index):
         raise CorruptRunError(f"{folder}: the index names packs that there are not.")
-    return index, pages, leaves
+    return index, [page for page, _ in found], [own for _, own in found]
 
 
 def _read_index(folder: Path, entry: Mapping[str, Any]) -> NDArray[np.void]:
@@ -194,15 +192,9 @@ def _read_index(folder: Path, entry: Mapping[str, Any]) -> NDArray[np.void]:
 
 
 def _read_pack(
-    file: Path,
-    size: int,
-    index: NDArray[np.void],
-    shape: tuple[int, bool],
-    edge_width: int,
-    pages: list[Page],
-    leaves: list[KeptLeaves],
-) -> None:
-    """Add the pages of a pack, as views of it."""
+    file: Path, size: int, index: NDArray[np.void], shape: tuple[int, bool], edge_width: int
+) -> Iterator[tuple[Page, KeptLeaves]]:
+    """Yield the pages of a pack, as views of it, and their leaves."""
     content = _view(file, size)
     parts = (
         *(index[name].tolist() for name in ("topology_at", "topology_bytes")),
@@ -215,8 +207,7 @@ def _read_pack(
             if len(part) != named or hashlib.sha256(part).digest() != digest:
                 raise CorruptRunError(f"{file}: truncated or altered since it was written.")
         page, own = read_page(first, second, count, shape, edge_width)
-        pages.append(page)
-        leaves.append(KeptLeaves(own, root))
+        yield page, KeptLeaves(own, root)
 
 
 def _view(file: Path, size: int) -> memoryview:
