@@ -58,7 +58,8 @@ def _by_role(spec: ModelSpec, weights: ShardWeights) -> WeightsByRole:
     for number, norm in enumerate(architecture.norms, start=1):
         mean, variance = running_names(norm)
         others |= {f"mean{number}": (tensors[mean],), f"var{number}": (tensors[variance],)}
-    first = tuple(_below_zeros(tensors[name]) for name in architecture.inputs.names)
+    matrices = (tensors[name] for name in architecture.inputs.names)
+    first = tuple(np.concatenate([np.zeros_like(m, shape=(1, m.shape[1])), m]) for m in matrices)
     columns = np.array(weights.columns, dtype=np.int32)
     inputs = InputLayer(columns, first, tile_for(first[0].shape[1]))
     return WeightsByRole(inputs, others, ACTIVATION_CODES[spec.activation])
@@ -69,10 +70,6 @@ def _copied(tensor: NDArray[np.generic]) -> NDArray[np.float32]:
     if tensor.ndim == 2:
         return np.array(np.asarray(tensor, dtype=np.float32).T, order="C")
     return np.array(tensor, dtype=np.float32).reshape(-1)
-
-
-def _below_zeros(matrix: NDArray[np.float32]) -> NDArray[np.float32]:
-    return np.concatenate([np.zeros((1, matrix.shape[1]), dtype=np.float32), matrix])
 
 
 def check_weights(model: Model, shards: Mapping[int, ShardWeights], graph: Graph) -> None:

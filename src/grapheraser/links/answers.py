@@ -43,9 +43,11 @@ def score_links(now: Snapshot, pairs: ArrayLike, labels: ArrayLike) -> LinkScore
     return link_score(log_odds(now, checked), truth.astype(bool))
 
 
-def checked_pairs(now: Snapshot, pairs: ArrayLike, owner: str) -> Pairs:
+def checked_pairs(now: Snapshot, pairs: Any, owner: str) -> Pairs:
     """Return pairs of ids ``[m, 2]`` that are in the graph; repeats are allowed."""
-    graph, ids = now.state.graph, np.asarray(_plain(pairs))
+    graph = now.state.graph
+    plain = hasattr(pairs, "__array__") or isinstance(pairs, list)
+    ids = np.asarray(pairs if plain else list(pairs))
     if ids.size == 0:
         ids = ids.reshape(0, 2).astype(np.int64)
     if ids.ndim != 2 or ids.shape[1] != 2:
@@ -72,8 +74,3 @@ def checked_pairs(now: Snapshot, pairs: ArrayLike, owner: str) -> Pairs:
                 "side)."
             )
     return ids
-
-
-def _plain(values: Any) -> Any:
-    """Return arrays and tensors as they are, other iterables as lists."""
-    return values if hasattr(values, "__array__") or isinstance(values, list) else list(values)

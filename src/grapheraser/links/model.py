@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from typing import Any, NoReturn
+from typing import NoReturn
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,7 +16,6 @@ from numpy.typing import NDArray
 from grapheraser.aggregation.base import Change, Ensemble, FittedAggregator
 from grapheraser.aggregation.form import MAX_WEIGHT, Form, Tensors, check_forms
 from grapheraser.errors import ParameterError
-from grapheraser.graph import Graph
 from grapheraser.links.index import Index
 from grapheraser.links.pair_features import Described, Pairs, numbers_of
 from grapheraser.links.regression import (
@@ -188,7 +187,7 @@ class FittedLinks:
         self, ensemble: Ensemble, positions: NDArray[np.int64]
     ) -> NDArray[np.float32]:
         """The probability of an edge between pairs of positions ``[m, 2]``."""
-        pairs = _ids_at(ensemble.graph, positions.reshape(-1, 2))
+        pairs = ensemble.graph.ids_at(positions.reshape(-1)).reshape(-1, 2)
         return probabilities(self.log_odds(ensemble, pairs))
 
     def explain(self, ensemble: Ensemble, position: int) -> NoReturn:
@@ -201,7 +200,3 @@ def probabilities(log_odds: Vector) -> NDArray[np.float32]:
     """From the logarithm of the odds, each by itself."""
     found: NDArray[np.float32] = logistic(log_odds).astype(np.float32)
     return found
-
-
-def _ids_at(graph: Graph, positions: NDArray[np.int64]) -> NDArray[Any]:
-    return graph.ids_at(positions.reshape(-1)).reshape(-1, 2)

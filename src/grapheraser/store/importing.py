@@ -270,7 +270,8 @@ class _Import:
     def _edges(self) -> None:
         done = self.done
         for pairs in islice(self.stream.edge_blocks(), done.blocks, None):
-            at = self._positions(self._inside(pairs))
+            ends = self._inside(pairs)
+            at = ranks_among(ends, self._ids, ends).astype(np.int64)
             real = at[:, 0] != at[:, 1]
             done.counts["loops"] = done.counts.get("loops", 0) + int((~real).sum())
             self._add_edges(at[real])
@@ -280,9 +281,6 @@ class _Import:
 
     def _inside(self, ids: NDArray[np.int64]) -> NDArray[np.int64]:
         return ids if self.secret is None else new_keyed_ids(ids, self.secret)
-
-    def _positions(self, pairs: NDArray[np.int64]) -> NDArray[np.int64]:
-        return ranks_among(pairs, self._ids, pairs).astype(np.int64)
 
     def _add_edges(self, at: NDArray[np.int64]) -> None:
         rows = np.concatenate([at[:, 0], at[:, 1]])

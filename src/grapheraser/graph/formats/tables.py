@@ -161,11 +161,7 @@ def table_of(source: Any, name: str) -> Table:
 
 def _listed(column: Any) -> Sequence[Any]:
     plain = column.tolist() if hasattr(column, "tolist") else list(column)
-    return [_plain(value) for value in plain]
-
-
-def _plain(value: Any) -> Any:
-    return value.item() if isinstance(value, np.generic) else value
+    return [value.item() if isinstance(value, np.generic) else value for value in plain]
 
 
 def _read_parquet(path: Path) -> Table:
