@@ -289,12 +289,15 @@ def with_classes(change: GraphChange, names: ClassNames) -> GraphChange:
 
 def with_keyed_ids(change: GraphChange, graph: Graph) -> GraphChange:
     """Return the change with keyed ids in the place of numbers, where a graph has them."""
-    if graph.types is not None and not isinstance(change, Request):
-        made_of: GraphChange = _of_types(change, graph, graph.types)
-        return made_of
-    if getattr(change, "type", None) and not isinstance(change, Request):
+    if isinstance(change, Request):
+        return change
+    made: GraphChange = change
+    if graph.types is not None:
+        made = _of_types(change, graph, graph.types)
+        return made
+    if getattr(change, "type", None):
         raise ParameterError("the nodes and edges of this graph have no types (found one).")
-    if not graph.keyed or isinstance(change, Request):
+    if not graph.keyed:
         return change
     found: dict[str, Any] = {}
     if not isinstance(change, AddEdges):
@@ -302,7 +305,7 @@ def with_keyed_ids(change: GraphChange, graph: Graph) -> GraphChange:
     if isinstance(change, AddNodes | AddEdges):
         pairs = graph.ids_of(change.edges.pairs.ravel()).reshape(-1, 2)
         found["edges"] = change.edges._replace(pairs=pairs)
-    made: GraphChange = _with(change, **found)
+    made = _with(change, **found)
     return made
 
 
@@ -322,14 +325,8 @@ def _of_types(change: Any, graph: Graph, types: Types) -> Any:
         weights = change.edges.values.sum(axis=1, dtype=np.float64)
         values = types.values(np.arange(len(triples)), len(triples), triples[:, 2], weights)
         return _with(change, edges=NewEdges(triples[:, :2], values, False, {}))
-    names = getattr(change, "names", NO_NAMES)
-    given = (
-        names
-        if len(names)
-        else [change.called.get(i, i) for i in change.ids.tolist()]
-        if hasattr(change, "called")
-        else change.ids.tolist()
-    )
+    names, called = getattr(change, "names", NO_NAMES), getattr(change, "called", {})
+    given = names if len(names) else [called.get(i, i) for i in change.ids.tolist()]
     nodes = [resolve(node, kind, named=graph.named) for node in given]
     found: dict[str, Any] = {"ids": np.array(nodes, dtype=np.int64)}
     if len(names):
@@ -338,10 +335,10 @@ def _of_types(change: Any, graph: Graph, types: Types) -> Any:
         found["x"] = types.widened(found["ids"], change.x)
     if isinstance(change, AddNodes) and len(change.edges.pairs):
         raise ParameterError("edges of new nodes in a typed graph are AddEdges of the same list.")
-    of_target = types.of(found["ids"]) == 0
-    if isinstance(change, SetLabels) and not of_target.all():
-        raise ParameterError(f"only nodes of type '{types.target}' have labels.")
-    if isinstance(change, AddNodes) and (change.y[~of_target] != UNLABELLED).any():
+    others = types.of(found["ids"]) != 0
+    if isinstance(change, AddNodes):
+        others &= change.y != UNLABELLED
+    if not isinstance(change, SetFeatures) and others.any():
         raise ParameterError(f"only nodes of type '{types.target}' have labels.")
     return _with(change, **found)
 
