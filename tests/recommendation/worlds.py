@@ -32,7 +32,7 @@ def plain_scores(
     *,
     item_power: float = 0.3,
     blocks: Sequence[tuple[float, int]] = ((0.2, 3),),
-    damping: float = 0.16,
+    damping: float = 0.2,
     ridge: float = 25.0,
     scale: float = 1.0,
 ) -> NDArray[np.float64]:

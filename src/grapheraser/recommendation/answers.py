@@ -36,8 +36,7 @@ from grapheraser.recommendation.weighing import (
 _OWNER = "Recommender"
 # Powers of degrees by which items are alike: of the users that they share, and of the other item.
 _ALIKE = (0.0, ((0.25, 1),), 0.5, 1.0)
-# No items: to choose from, all; to leave out, none.
-_ALL: Ids = np.zeros(0, dtype=np.int64)
+_ALL: Ids = np.zeros(0, dtype=np.int64)  # items to choose from: all
 # Users who are answered at once, on one thread or in one process of the executor.
 _BLOCK = 256
 
@@ -145,7 +144,7 @@ def _recommended(
     ends, profiles = neighbour_rows(graph.table, places)
     strengths = np.ones(len(profiles))
     if weighing.scale:
-        lists = [profile_of(graph.table, place, _ALL, weighing.scale)[1] for place in places]
+        lists = [profile_of(graph.table, place, -1, weighing.scale)[1] for place in places]
         strengths = np.concatenate([*lists, np.zeros(0)])
     return _ranked(now, profiles, strengths, ends, users, top, fresh, among)
 
@@ -210,7 +209,7 @@ def explain(now: Snapshot, user: Any, item: Any) -> RecommendationReasons:
     graph, fitted, (weighing, near) = now.state.graph, fitted_of(now), _parts(now)
     (own,), (target,) = nodes_in(graph, USERS, [user]), nodes_in(graph, ITEMS, [item])
     (place,), ends = graph.places([int(own)]), ((own, USERS), (target, ITEMS))
-    items, strengths = profile_of(graph.table, place, np.array([target]), weighing.scale)
+    items, strengths = profile_of(graph.table, place, target, weighing.scale)
     parts = explained(graph.table, items, strengths, own, target, weighing, near)
     weights, totals = fitted.weights[: parts.shape[1]], parts.sum(axis=0)
     shares = np.divide(parts, totals, out=np.zeros_like(parts), where=totals > 0)

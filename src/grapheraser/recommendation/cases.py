@@ -1,13 +1,12 @@
 """Cases that the weights of the pool are learned from: interactions, each held out of its own case.
 
 A case is a user and one of their items: without it, they are to find it among some others. Users
-with the smallest keyed hashes have cases, so one who goes lets in the next and every other stays;
-up to `HELD` items of each, at most a quarter, have one, those with the smallest hashes, and none of
-them has a part in the numbers that judge the user: one regression is for all. The other items are
-those of further cases, along a ring in the order of another hash: popular items come often, which
-the pool's weights make up for. Cases that a change hasn't touched keep their evidence: whoever goes
-had a part in it only if they were among those who told its user, or if the number of users of one
-of its items counts differently without them.
+with the smallest keyed hashes have a case each, so one who goes lets in the next and every other
+stays; the item is the one with the smallest hash. The other items are those of further cases, along
+a ring in the order of another hash: popular items come often, which the pool's weights make up for.
+What is held out has no part in the numbers that judge it. A case that a change hasn't touched keeps
+its evidence: whoever goes had a part in it only if they were among those who told its user, or if
+the number of users of one of its items counts differently without them.
 
 Where interactions have times, a user's newest one is held out, and has a case as likely as it
 counts in the popularity of late: so weights are learned from what was looked for of late, and
@@ -49,13 +48,11 @@ from grapheraser.recommendation.weighing import (
     item_degree,
     recent_part,
 )
-from grapheraser.seeding import derive
+from grapheraser.seeding import derive, keyed_hash
 
 # Items that a case chooses from, its own among them.
 CHOICES = 16
-# Items of a user that are held out, at most.
-HELD = 8
-# So many times as many nodes are drawn as there are users with cases: some are items.
+# So many times as many nodes are drawn as there are cases: some are items.
 _SPARE = 8
 USER, ITEM = 0, 1
 
@@ -71,7 +68,7 @@ class Cases:
         choices: ids of items ``[n, CHOICES]``.
         labels: which of them is the item ``[n]``; it follows from the hash.
         shares: what blocks say ``[n, blocks, CHOICES]``, see `scoring.judged`.
-        told: sorted ids of the neighbours of each user who said it, by user.
+        told: sorted ids of the neighbours of each user who said it.
         common: how popular choices are ``[n, 1 or 2, CHOICES]``, see `scoring.commonness`.
         near: which users counted as neighbours.
     """
@@ -82,7 +79,7 @@ class Cases:
     choices: Ids
     labels: Ids
     shares: NDArray[np.float64]
-    told: dict[int, Ids]
+    told: list[Ids]
     common: NDArray[np.float64]
     near: Neighbours
 
@@ -96,7 +93,7 @@ class Cases:
         near: Neighbours,
         recency: Recency,
     ) -> Cases:
-        """Choose and judge the cases of a graph; of at most so many users."""
+        """Choose and judge the cases of a graph; at most so many."""
         drawn = Candidates.of(graph, (1.0, _SPARE * most), derive(seed, "recommendation"))
         users, items, choices, labels = _chosen(graph, drawn, seed, weighing)
         shares, told = _judged(graph, (users, items, choices), weighing, near)
@@ -121,37 +118,30 @@ class Cases:
         drawn = self.drawn.changed(graph, change.changed, derive(seed, "recommendation"))
         users, items, choices, labels = _chosen(graph, drawn, seed, weighing)
         stale = np.ones(len(users), dtype=bool)
-        pairs = zip(self.users.tolist(), self.items.tolist(), strict=True)
-        old = {pair: n for n, pair in enumerate(pairs)}
-        known = [old.get(pair, -1) for pair in zip(users.tolist(), items.tolist(), strict=True)]
+        old = {pair: n for n, pair in enumerate(zip(self.users, self.items, strict=True))}
+        known = [old.get(pair, -1) for pair in zip(users, items, strict=True)]
         rows = np.array(known, dtype=np.int64)
         if near == self.near:
             moved = _moved_items(change.before.graph, graph, change, near)
             stale = _stale(graph.table, users, choices, self.choices, rows, change.changed, moved)
-            again, going = set(users[stale].tolist()), _near_ones(change.gone, near)
-            if len(going):
-                others = set(users.tolist()) - again
-                again |= {user for user in others if (ranks(self.told[user], going) >= 0).any()}
-            stale = np.array([user in again for user in users.tolist()], dtype=bool)
+            going = _near_ones(change.gone, near)
+            for n in np.flatnonzero(~stale) if len(going) else ():
+                stale[n] = (ranks(self.told[rows[n]], going) >= 0).any()
         some = (users[stale], items[stale], choices[stale])
-        found, told = _judged(graph, some, weighing, near)
+        found, new = _judged(graph, some, weighing, near)
         shares = np.empty((len(users), *found.shape[1:]))
         shares[stale], shares[~stale] = found, self.shares[rows[~stale]]
-        told |= {user: self.told[user] for user in users[~stale].tolist()}
+        told = [new.pop(0) if stale[n] else self.told[rows[n]] for n in range(len(users))]
         common = commonness(graph.table, users, items, choices, weighing, recency)
         return Cases(drawn, users, items, choices, labels, shares, told, common, near)
 
 
 def _judged(
     graph: Graph, cases: tuple[Ids, Ids, Ids], weighing: Weighing, near: Neighbours
-) -> tuple[NDArray[np.float64], dict[int, Ids]]:
-    """Return the shares of cases, and who told them, by user. All cases of a user come together."""
-    order = np.argsort(cases[0], kind="stable")
-    found, told, ends = judged(graph.table, *(part[order] for part in cases), weighing, near)
-    shares = np.empty_like(found)
-    shares[order] = found
-    parts = [told[a:b].copy() for a, b in pairwise(ends.tolist())]
-    return shares, dict(zip(np.unique(cases[0]).tolist(), parts, strict=True))
+) -> tuple[NDArray[np.float64], list[Ids]]:
+    """Return the shares of cases, and who told them."""
+    shares, told, ends = judged(graph.table, *cases, weighing, near)
+    return shares, [told[a:b].copy() for a, b in pairwise(ends.tolist())]
 
 
 def _chosen(
@@ -160,10 +150,13 @@ def _chosen(
     """Return users, items, choices and labels of the cases, in the order of the ring."""
     most = drawn.limit[1] or 0
     nodes = drawn.nodes[:most]
-    users = nodes[graph.labels(nodes) == USER]
-    keys = [np.uint64(derive(seed, "recommendation", use)) for use in ("held out", "ring")]
-    users, items, marks = _held_out(graph.table, users, most // _SPARE, *keys, weighing)
-    order = np.lexsort((items, users, marks))
+    most_cases = most // _SPARE
+    users = nodes[graph.labels(nodes) == USER][: most if weighing.half_life else most_cases]
+    key = np.uint64(derive(seed, "recommendation", "held out"))
+    items = _held_out(graph.table, users, key, weighing)
+    marks = keyed_hash(users, derive(seed, "recommendation", "ring"))[items >= 0][:most_cases]
+    users, items = users[items >= 0][:most_cases], items[items >= 0][:most_cases]
+    order = np.lexsort((users, marks))
     labels = (marks[order] % np.uint64(CHOICES)).astype(np.int64)
     users, items = users[order], items[order]
     kept, choices = _others(graph.table, users, items, labels)
@@ -171,43 +164,30 @@ def _chosen(
 
 
 @compiled
-def _held_out(
-    table: Table, users: Ids, most: int, key: np.uint64, ring: np.uint64, weighing: Weighing
-) -> tuple[Ids, Ids, NDArray[np.uint64]]:
-    """Hold out items of the first users; none of one who has fewer than two to be judged by.
+def _held_out(table: Table, users: Ids, key: np.uint64, weighing: Weighing) -> Ids:
+    """Choose an item of each user; -1 for one who has fewer than two, and nothing to judge by.
 
-    With times it is the newest of each, and more users are looked at: it is left out the likelier,
-    the longer ago it was.
-
-    Returns: users, items, and marks of the cases.
+    With times it is the newest, and -1 the likelier the longer ago it was.
     """
-    timed, count, taken = weighing.half_life > 0.0, 0, 0
-    owners = np.empty(most * HELD, dtype=np.int64)
-    items, out = np.empty_like(owners), np.empty(len(owners), dtype=np.uint64)
-    for n in range(len(users) if timed else min(len(users), most)):
+    out = np.full(len(users), -1, dtype=np.int64)
+    for n in range(len(users)):
         place = locate(table, users[n])
-        first, degree = first_edge(table, place), degree_at(table, place)
-        if degree < 2 or taken == most:
+        first, degree, least = first_edge(table, place), degree_at(table, place), np.uint64(0)
+        if degree < 2:
             continue
-        marks, ages = np.empty(degree, dtype=np.uint64), np.zeros(degree)
+        age = newest = 0.0
         for e in range(degree):
-            marks[e] = paired(paired(key, np.uint64(users[n])), np.uint64(neighbour(first, e)))
-            ages[e] = age_of(table, place, e, weighing) if timed else 0.0
-        before = count
-        for _ in range(1 if timed else min(HELD, max(1, degree // 4))):
-            least = 0
-            for e in range(degree):
-                if ages[e] < ages[least] or (ages[e] == ages[least] and marks[e] < marks[least]):
-                    least = e
-            drawn = np.int64(paired(marks[least], key) >> np.uint64(44))
-            if timed and drawn >= recent_part(ages[least], weighing.half_life):
-                break
-            owners[count], items[count] = users[n], neighbour(first, least)
-            out[count] = paired(paired(ring, np.uint64(users[n])), np.uint64(items[count]))
-            ages[least] = np.inf
-            count += 1
-        taken += count > before
-    return owners[:count].copy(), items[:count].copy(), out[:count].copy()
+            item = neighbour(first, e)
+            mark = paired(paired(key, np.uint64(users[n])), np.uint64(item))
+            if weighing.half_life > 0.0:
+                age = age_of(table, place, e, weighing)
+            if e == 0 or age < newest or (age == newest and mark < least):
+                out[n], least, newest = item, mark, age
+        if weighing.half_life > 0.0:
+            drawn = np.int64(paired(least, key) >> np.uint64(44))
+            if drawn >= recent_part(newest, weighing.half_life):
+                out[n] = -1
+    return out
 
 
 @compiled

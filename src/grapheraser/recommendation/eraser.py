@@ -45,8 +45,8 @@ class Recommender(Eraser):
         ridge: the larger, the less steps after the first one change.
         scale: the largest weight of an interaction, which counts as 1; smaller ones in proportion.
             None: interactions have no weights.
-        sample: how many users to learn the weights of the blocks from at the most; up to eight
-            interactions of each are held out, a quarter at most.
+        sample: how many users to learn the weights of the blocks from at the most; one interaction
+            of each is held out.
         neighbours: how many users, about, are looked at as neighbours where there are more; those
             whose ids have the smallest hashes.
         now: the moment that popularity of late is seen from: a number, in the unit of the times of
@@ -74,7 +74,7 @@ class Recommender(Eraser):
         self,
         item_power: float = 0.3,
         blocks: Sequence[tuple[float, int]] = ((0.2, 3),),
-        damping: float = 0.16,
+        damping: float = 0.2,
         ridge: float = 25.0,
         scale: float | None = None,
         sample: int = 64,

@@ -39,7 +39,7 @@ class RecommendationModel:
 
     Attributes:
         item_power, blocks, damping, ridge, scale, half_life: see `weighing_of`.
-        sample: how many users to learn the weights from at the most, by some items of each.
+        sample: how many users to learn the weights from at the most, by an item of each.
         neighbours: how many users count as neighbours, about, where there are more.
     """
 

@@ -105,41 +105,32 @@ def _admit(best, scores, held, item, score):  # type: ignore[no-untyped-def]
 
 @compiled
 def judged(table, users, held, candidates, weighing, near):  # type: ignore[no-untyped-def]
-    """Return the evidence of candidates ``[n, k]`` for users ``[n]``, each without what is held.
-
-    A user's cases come one after the other; none of the items held in them has a part.
+    """Return the evidence of candidates ``[n, k]`` for users ``[n]``, each without their held item.
 
     Returns: ``[n, blocks, k]``, logarithms of the shares; and the sorted ids of the neighbours who
-    told each user, one user's after the other's, with where they begin ``[users + 1]``.
+    told each user, one user's after the other's, with where they begin ``[n + 1]``.
     """
     blocks, (small, slots) = len(weighing.steps), slots_of(table) if len(users) else (True, 0)
     sums, met = np.zeros(slots), np.empty(slots, dtype=np.int64)
     at = np.zeros(slots, dtype=np.int32)
     out = np.empty((len(users), blocks, candidates.shape[1]))
     told, ends = np.empty(CLOSEST, dtype=np.int64), np.zeros(len(users) + 1, dtype=np.int64)
-    first = count = 0
-    while first < len(users):
-        last = first + 1
-        while last < len(users) and users[last] == users[first]:
-            last += 1
-        place = locate(table, users[first])
-        items, strengths = profile_of(table, place, held[first:last], weighing.scale)
-        parts = table, items, strengths, users[first], weighing, near, small, sums, met, at
+    for n in range(len(users)):
+        place = locate(table, users[n])
+        items, strengths = profile_of(table, place, held[n], weighing.scale)
+        parts = table, items, strengths, users[n], weighing, near, small, sums, met, at
         common, _x, reached, shares = regressed(*parts)
-        count += 1
-        ends[count] = ends[count - 1] + len(common)
-        if ends[count] > len(told):
-            told = np.concatenate((told, np.empty(ends[count], dtype=np.int64)))
-        told[ends[count - 1] : ends[count]] = np.sort(met[: len(common)])
-        for n in range(first, last):
-            for k in range(candidates.shape[1]):
-                item = at[slot_of(table, candidates[n, k], small)] - 1
-                for m in range(blocks):
-                    share = shares[m, item] if item >= 0 else 0.0
-                    out[n, m, k] = logarithm(share + FLOOR)
+        ends[n + 1] = ends[n] + len(common)
+        if ends[n + 1] > len(told):
+            told = np.concatenate((told, np.empty(ends[n + 1], dtype=np.int64)))
+        told[ends[n] : ends[n + 1]] = np.sort(met[: len(common)])
+        for k in range(candidates.shape[1]):
+            item = at[slot_of(table, candidates[n, k], small)] - 1
+            for m in range(blocks):
+                share = shares[m, item] if item >= 0 else 0.0
+                out[n, m, k] = logarithm(share + FLOOR)
         clear(table, reached, small, at)
-        first = last
-    return out, told[: ends[count]].copy(), ends[: count + 1].copy()
+    return out, told[: ends[-1]].copy(), ends
 
 
 @compiled

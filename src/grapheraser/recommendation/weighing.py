@@ -158,16 +158,14 @@ def strength(table: Table, place: int, entry: int, scale: float) -> float:
 
 @compiled
 def profile_of(
-    table: Table, place: int, but: Ids, scale: float
+    table: Table, place: int, but: int, scale: float
 ) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
-    """Return the items of the user at a place, but for some, and how strong each is."""
+    """Return the items of the user at a place, but for one (an id, or -1), and how strong each."""
     degree, first, count = degree_at(table, place), first_edge(table, place), 0
     items, strengths = np.empty(degree, dtype=np.int64), np.empty(degree)
     for e in range(degree):
-        item, kept = neighbour(first, e), True
-        for other in but:
-            kept &= item != other
-        if kept:
+        item = neighbour(first, e)
+        if item != but:
             items[count], strengths[count] = item, strength(table, place, e, scale)
             count += 1
     return items[:count].copy(), strengths[:count].copy()
