@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 
 PAGE = 64  # numbers
+BLOCK = 64  # rows
+BY_BLOCK = " by block"  # ends the names of tensors that are digested by blocks of rows
 _ENCODER = json.JSONEncoder(sort_keys=True, separators=(",", ":"), allow_nan=False)
 
 
@@ -34,3 +36,19 @@ def digest_by_page(digests: Mapping[int, str]) -> str:
     for number, digest in digests.items():
         pages.setdefault(number // PAGE, {})[str(number)] = digest
     return digest_of_pages({number: digest_of(page) for number, page in pages.items()})
+
+
+def digest_of_rows(raw: bytes, size: int) -> str:
+    """SHA-256 of the digests of all blocks of rows, of so many bytes each."""
+    return hashlib.sha256(digests_of_blocks(raw, size)).hexdigest()
+
+
+def digests_of_blocks(
+    raw: bytes | memoryview, size: int, blocks: Iterable[int] | None = None
+) -> bytearray:
+    """Return the digests of some blocks of rows, one after the other; None: of all."""
+    step = BLOCK * size
+    if blocks is None:
+        blocks = range(-(-len(raw) // step) if step else 0)
+    sha = hashlib.sha256
+    return bytearray().join([sha(raw[step * b : step * (b + 1)]).digest() for b in blocks])

@@ -12,6 +12,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from grapheraser.blocks import same_blocks
+from grapheraser.canonical import BY_BLOCK
 from grapheraser.eraser.settings import Settings, made_with
 from grapheraser.eraser.snapshot import NO_NODES, Snapshot, document
 from grapheraser.eraser.state import State, claim_of, seed_of
@@ -186,14 +188,16 @@ def _shard_record(before: Snapshot, after: State, shard: int) -> ShardRecord:
 def _relearned(before: State, after: State) -> tuple[str, ...]:
     """The names of the aggregator's tensors that have other bytes than before."""
     old, new = before.aggregator.tensors, after.aggregator.tensors
-    return tuple(sorted(name for name in new if not _same(old.get(name), new[name])))
+    return tuple(sorted(name for name in new if not _same(name, old.get(name), new[name])))
 
 
-def _same(old: NDArray[Any] | None, new: NDArray[Any]) -> bool:
+def _same(name: str, old: NDArray[Any] | None, new: NDArray[Any]) -> bool:
     if old is new:
         return True
     if old is None or (old.dtype, old.shape) != (new.dtype, new.shape):
         return False
+    if name.endswith(BY_BLOCK):
+        return same_blocks(old, new)
     before, after = _bytes(old), _bytes(new)
     # Where they differ, mostly the beginning does.
     alike = before[:_FIRST].tobytes() == after[:_FIRST].tobytes()

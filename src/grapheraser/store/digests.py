@@ -21,7 +21,8 @@ import numpy as np
 import safetensors.numpy
 from numpy.typing import NDArray
 
-from grapheraser.canonical import digest_of, digest_of_pages
+from grapheraser.blocks import digest_by_block
+from grapheraser.canonical import BY_BLOCK, digest_of, digest_of_pages
 from grapheraser.engines import ShardModels, ShardWeights
 from grapheraser.engines.shard_models import ModelPage
 from grapheraser.graph.pages.files import as_bytes
@@ -256,9 +257,21 @@ def _page_digest(page: ModelPage) -> str:
 
 
 def aggregator_digest(tensors: Arrays) -> str:
-    """SHA-256 of what an aggregator learned, as a file; what lies beside it has no part in it."""
+    """SHA-256 of what an aggregator learned, as a file; what lies beside it has no part in it.
+
+    Tensors that are digested by block are no part of that file: the digest is then one over that
+    of the file and theirs. `receipts.checking` finds it from a saved file alone.
+    """
     learned = {name: tensors[name] for name in tensors if not name.startswith(BESIDE)}
-    return file_digest(contiguous(learned))
+    large = {name: learned.pop(name) for name in tuple(learned) if name.endswith(BY_BLOCK)}
+    found = file_digest(contiguous(learned))
+    if not large:
+        return found
+    forms = {
+        name: f"{_TYPES[array.dtype]}{list(array.shape)} {digest_by_block(array)}"
+        for name, array in contiguous(large).items()
+    }
+    return digest_of({"file": found, "by block": forms})
 
 
 def contiguous(tensors: Arrays) -> dict[str, NDArray[Any]]:

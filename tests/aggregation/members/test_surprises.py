@@ -96,9 +96,9 @@ def test_sums_over_fewer_nodes_take_fewer_bits_after_a_request_too(
     graph = GRAPHS["sparse"]
     monkeypatch.setattr(surprises, "_MOST", graph.num_train)
     eraser = ge.GraphEraser("closed-form", members=["surprises"]).fit(graph)
-    assert eraser.aggregator_.tensors["surprises/expected"].dtype == np.int64
+    assert eraser.aggregator_.tensors["surprises/expected by block"].dtype == np.int64
     eraser.unlearn(ge.Nodes(graph.train_nodes[:1]))
-    assert eraser.aggregator_.tensors["surprises/expected"].dtype == np.int32
+    assert eraser.aggregator_.tensors["surprises/expected by block"].dtype == np.int32
     assert eraser.verify().identical
 
 

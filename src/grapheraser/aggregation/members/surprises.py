@@ -35,13 +35,17 @@ from grapheraser.aggregation.members.base import (
 from grapheraser.aggregation.members.features import SHARDED
 from grapheraser.aggregation.members.smoothing import key_of
 from grapheraser.aggregation.members.walks import Reach, near_nodes, ring_around
+from grapheraser.blocks import touched
+from grapheraser.canonical import BY_BLOCK
 from grapheraser.graph import UNLABELLED, Graph
 from grapheraser.kernels.compiled import compiled
 from grapheraser.kernels.elementary import logarithm
 from grapheraser.kernels.neighbourhoods import ANY
 from grapheraser.kernels.paged import copy_columns, labels_at, size_at
 from grapheraser.kernels.sets import ranks
+from grapheraser.kernels.vectors import HALF, HALF_LANES, load, store, zeros
 
+_COUNTS, _EXPECTED = f"counts{BY_BLOCK}", f"expected{BY_BLOCK}"
 NAMES = ("surprises", "surprises around", "surprises of labels")
 # A node counts as 1; shares are fractions of it. Sums over fewer nodes than `_MOST` take 32 bits.
 _ONE, _MOST = 2**12, 2**18
@@ -51,7 +55,7 @@ _EVERY = 0.2
 _AROUND = 4
 # So many rows are held at once.
 _AT_ONCE = 2**15
-# Logarithms are whole multiples of 1 / `_STEPS`; none is beyond 32.
+# Logarithms are whole multiples of 1 / `_STEPS`.
 _STEPS = 2.0**10
 
 
@@ -100,15 +104,18 @@ class Surprises:
         assert isinstance(fitted, FittedSurprises)
         nodes = np.union1d(near_nodes(change, ensemble.graph), change.gone)
         counts = fitted.counts.copy()
-        expected = fitted.expected.astype(_forms(ensemble.graph)["expected"].dtype)
-        touched = np.zeros(len(counts), dtype=np.bool_)
+        expected = fitted.expected.astype(_forms(ensemble.graph)[_EXPECTED].dtype)
+        had = np.zeros(len(counts), dtype=np.bool_)
         for sign, graph in ((-1, change.before.graph), (1, ensemble.graph)):
             places = trained_among(graph, nodes)
-            _add(graph, sign, places, ensemble.seed, counts, expected, touched)
+            _add(graph, sign, places, ensemble.seed, counts, expected, had)
+        rows = np.flatnonzero(had)
+        touched(counts, fitted.counts, rows)
+        touched(expected, fitted.expected, rows)
         made = FittedSurprises(counts, expected, _judged(ensemble, sample, fitted.judged, nodes))
         if "table" in fitted.__dict__ and np.array_equal(made.sizes, fitted.sizes):
             table = fitted.table.copy()
-            _value(counts, expected, made.sizes, np.flatnonzero(touched), table)
+            _value(counts, expected, made.sizes, rows, table)
             made.__dict__["table"] = table
         return made
 
@@ -119,8 +126,8 @@ class Surprises:
 
     def restore(self, tensors: Tensors) -> FittedSurprises:
         """See `Member`."""
-        expected: NDArray[Any] = np.asarray(tensors["expected"])
-        return FittedSurprises(np.asarray(tensors["counts"], dtype=np.int32), expected, None)
+        expected: NDArray[Any] = np.asarray(tensors[_EXPECTED])
+        return FittedSurprises(np.asarray(tensors[_COUNTS], dtype=np.int32), expected, None)
 
 
 class Judged(NamedTuple):
@@ -152,7 +159,7 @@ class FittedSurprises:
 
     @property
     def tensors(self) -> Mapping[str, NDArray[np.generic]]:
-        return {"counts": self.counts, "expected": self.expected}
+        return {_COUNTS: self.counts, _EXPECTED: self.expected}
 
     def evidence(self, ensemble: Ensemble, positions: Positions) -> Evidence:
         """See `FittedMember`."""
@@ -170,7 +177,9 @@ class FittedSurprises:
         return self._said(judged.columns, ensemble.graph.labels(sample))
 
     def _said(self, columns: Columns, own: NDArray[np.int64]) -> Evidence:
-        said: Evidence = _said(columns.pointers, columns.columns, own, self.table)
+        said: Evidence = _said(
+            columns.pointers, columns.columns, own, self.table, self.counts.shape[1]
+        )
         return said
 
     @cached_property
@@ -181,10 +190,14 @@ class FittedSurprises:
         return sizes / sizes.sum()
 
     @cached_property
-    def table(self) -> NDArray[np.int16]:
-        """The worth of each column for each class, then what it loses with one node less there."""
+    def table(self) -> NDArray[np.float32]:
+        """The worth of each column for each class, then what it loses with one node less there.
+
+        Whole numbers, each half in whole vectors.
+        """
         rows, c = self.counts.shape
-        table = np.zeros((rows, 2 * c), dtype=np.int16)
+        width = -(-c // HALF_LANES) * HALF_LANES
+        table = np.zeros((rows, 2 * width), dtype=np.float32)
         _value(self.counts, self.expected, self.sizes, np.arange(rows), table)
         return table
 
@@ -211,13 +224,13 @@ def _add(
     seed: int,
     counts: NDArray[np.int32],
     expected: NDArray[np.integer],
-    touched: NDArray[np.bool_],
+    had: NDArray[np.bool_],
 ) -> None:
-    """Count the nodes at these places, or take them out; tell which columns they have."""
+    """Count the nodes at these places, or take them out; tell which columns they had."""
     for start in range(0, len(places), _AT_ONCE):
         part = places[start : start + _AT_ONCE]
         columns = Columns.of(graph, part, SHARDED[graph.context], seed)
-        _count(sign, *columns, labels_at(graph.table, part), counts, expected, touched)
+        _count(sign, *columns, labels_at(graph.table, part), counts, expected, had)
 
 
 def _forms(graph: Graph) -> dict[str, Form]:
@@ -228,8 +241,8 @@ def _forms(graph: Graph) -> dict[str, Form]:
         graph.num_train,
     )
     return {
-        "counts": Form(np.int32, (rows, c), 0, most),
-        "expected": Form(np.int32 if most < _MOST else np.int64, (rows, c + 1), 0, most * _ONE),
+        _COUNTS: Form(np.int32, (rows, c), 0, most),
+        _EXPECTED: Form(np.int32 if most < _MOST else np.int64, (rows, c + 1), 0, most * _ONE),
     }
 
 
@@ -265,7 +278,7 @@ def _columns(table, places, indptr, entries, near, features):  # type: ignore[no
 
 
 @compiled
-def _count(sign, pointers, columns, near, labels, counts, expected, touched):  # type: ignore[no-untyped-def]
+def _count(sign, pointers, columns, near, labels, counts, expected, had):  # type: ignore[no-untyped-def]
     c = near.shape[1]
     shares = np.empty(c + 1, dtype=np.int64)
     for r in range(len(labels)):
@@ -273,10 +286,11 @@ def _count(sign, pointers, columns, near, labels, counts, expected, touched):  #
         for k in range(c):
             shares[k] = sign * np.int64(np.rint(_ONE * near[r, k] / total))
         shares[c] = sign * np.int64(np.rint(_ONE * _EVERY / total))
+        had[-1] = True
         counts[-1, labels[r]] += sign
         expected[-1] += shares
         for e in range(pointers[3 * r], pointers[3 * r + 3]):
-            touched[columns[e]] = True
+            had[columns[e]] = True
             counts[columns[e], labels[r]] += sign
             row = expected[columns[e]]
             for k in range(c + 1):
@@ -307,34 +321,42 @@ def _replaced(pointers, columns, near, rows, new_pointers, new_columns, new_near
 @compiled
 def _value(counts, expected, sizes, rows, table):  # type: ignore[no-untyped-def]
     """Put the worth of some columns into a table."""
-    c = counts.shape[1]
+    c, width = counts.shape[1], table.shape[1] // 2
     for f in rows:
         for k in range(c):
             n = float(counts[f, k])
             share = (expected[f, k] + expected[f, c] * sizes[k]) / _ONE
             table[f, k] = np.rint(_STEPS * logarithm((n + 1.0) / (share + 1.0)))
-            table[f, c + k] = np.rint(_STEPS * logarithm(n / (n + 1.0))) if n > 0 else 0.0
+            table[f, width + k] = np.rint(_STEPS * logarithm(n / (n + 1.0))) if n > 0 else 0.0
 
 
 @compiled
-def _said(pointers, columns, own, table):  # type: ignore[no-untyped-def]
+def _said(pointers, columns, own, table, c):  # type: ignore[no-untyped-def]
     """Add up what each part's columns are worth, over the root of their number.
 
-    ``own[r]`` is the class that row r itself was counted in, or -1. Sums of whole numbers.
+    In two sums, of even and of odd entries, so that one addition need not wait for the other.
+
+    ``own[r]`` is the class that row r itself was counted in, or -1.
     """
-    m, c = len(own), table.shape[1] // 2
-    out, line = np.zeros((m, 3, c)), np.empty(c, dtype=np.int32)
+    m, width = len(own), table.shape[1] // 2
+    out, line = np.zeros((m, 3, c)), np.zeros(width, dtype=np.float32)
     for r in range(m):
         for part in range(3):
             first, end = pointers[3 * r + part], pointers[3 * r + part + 1]
-            line[:] = 0
-            for e in range(first, end):
-                row = table[columns[e]]
-                for k in range(c):
-                    line[k] += row[k]
-                if own[r] >= 0:
-                    line[own[r]] += row[c + own[r]]
-            scale = 1.0 / (_STEPS * math.sqrt(max(end - first, 1)))
+            if first == end:
+                continue
+            for start in range(0, width, HALF_LANES):
+                sums, others = zeros(line, HALF), zeros(line, HALF)
+                for e in range(first + 1, end, 2):
+                    sums = sums + load(table, columns[e - 1] * 2 * width + start, HALF)
+                    others = others + load(table, columns[e] * 2 * width + start, HALF)
+                if (end - first) % 2:
+                    sums = sums + load(table, columns[end - 1] * 2 * width + start, HALF)
+                store(line, start, sums + others)
+            if own[r] >= 0:
+                for e in range(first, end):
+                    line[own[r]] += table[columns[e], width + own[r]]
+            scale = 1.0 / (_STEPS * math.sqrt(end - first))
             for k in range(c):
                 out[r, part, k] = line[k] * scale
     return out
