@@ -211,7 +211,7 @@ def test_what_can_never_be_done_fails_with_a_reason_and_is_not_tried_again(
     assert [r.state for r in found] == [State.FAILED] * 2
     assert [r.retry_at for r in found] == [None] * 2
     assert "nothing to learn from" in (found[0].reason or "")
-    assert "not in the graph" in (found[1].reason or "")
+    assert "not in the run" in (found[1].reason or "")
     assert not service.worker.round()
     service.queue.retry(wrong.id)
     work(service)
