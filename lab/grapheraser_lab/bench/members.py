@@ -106,7 +106,7 @@ def markdown(report: dict[str, Any]) -> str:
     for row in report["rows"]:
         found.setdefault((row["dataset"], row["members"]), []).append(row)
     names = list(dict.fromkeys(name for name, _ in found))
-    graphs = [name for name in names if not is_generated(name)]
+    graphs = [name for name in names if not is_generated(name)] or names
 
     def mean(name: str, label: str, score: str) -> float:
         return float(np.mean([row[score] for row in found[name, label]]))
