@@ -106,7 +106,7 @@ def markdown(report: dict[str, Any]) -> str:
     for row in report["rows"]:
         found.setdefault((row["dataset"], row["members"]), []).append(row)
     names = list(dict.fromkeys(name for name, _ in found))
-    graphs = [name for name in names if not is_generated(name)] or names
+    graphs = [name for name in names if not is_generated(name)]
 
     def mean(name: str, label: str, score: str) -> float:
         return float(np.mean([row[score] for row in found[name, label]]))
@@ -122,8 +122,9 @@ def markdown(report: dict[str, Any]) -> str:
         return ", ".join(f"{score:.3f}" for score in scores)
 
     rows = [(name, *(cell(name, label) for label in SELECTIONS)) for name in names]
-    rows.append(("mean of graphs", *map(over_graphs, SELECTIONS)))
-    gained = [mean(name, BOTH, "log_loss") - mean(name, BOTH, "best_power") for name in graphs]
+    if graphs:
+        rows.append(("mean of graphs", *map(over_graphs, SELECTIONS)))
+    gained = [mean(name, BOTH, "log_loss") - mean(name, BOTH, "best_power") for name in names]
     base = ", ".join(f"{name} {1e3 * mean(name, USUAL, 'seconds'):.1f}" for name in names)
     return (
         markdown_table(("data set", *SELECTIONS), rows)
