@@ -106,8 +106,8 @@ def test_cases_are_made_of_what_a_scan_of_the_rest_finds() -> None:
             assert chosen.pools[pool, some].tolist() == wanted.pools[pool, some].tolist()
             assert min(POOL, int(chosen.sizes[pool])) == some.stop
         if chosen.is_enough(40):
-            few, some = np.argsort(chosen.marks)[:40], np.argsort(wanted.marks)[:40]
-            assert chosen.facts[few].tolist() == wanted.facts[some].tolist()
+            few, first = np.argsort(chosen.marks)[:40], np.argsort(wanted.marks)[:40]
+            assert chosen.facts[few].tolist() == wanted.facts[first].tolist()
             checked += 1
     assert checked > 10
 
