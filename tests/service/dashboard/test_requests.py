@@ -105,7 +105,7 @@ def test_an_id_that_a_script_would_round_is_not_sent(office: Office) -> None:
 def test_a_failed_request_says_why_and_what_to_do_and_is_cancelled(office: Office) -> None:
     person, name = office.sign_in(), failed(office)
     page = person.open(f"/dashboard/requests/{name}")
-    expect(page.locator("#request .alert")).to_contain_text("nodes that are not in the graph")
+    expect(page.locator("#request .alert")).to_contain_text("graphs that are not in the run")
     expect(page.locator("#request .alert")).to_contain_text("Cancel it")
     page.get_by_role("button", name="Try again now").click()
     expect(page.locator("#request")).to_contain_text("2 attempts")

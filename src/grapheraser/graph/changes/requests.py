@@ -78,8 +78,8 @@ class _OfNodes(_Shown):
 
     kind: ClassVar[Kind]
     ids: tuple[int, ...]
-    mask: bytes | None = None
-    type: str | None = None
+    mask: bytes | None = field(default=None, repr=False)
+    type: str | None = field(default=None, repr=False)
 
     def __init__(self, ids: Iterable[int | str] | ArrayLike, type: str | None = None) -> None:
         found = listed(ids, f"'ids' of {self.kind.class_name}")
@@ -108,8 +108,8 @@ class Nodes(_OfNodes):
     """
 
     kind = NODES
-    cascade: tuple[str, ...] = ()
-    followers: tuple[int, ...] = ()
+    cascade: tuple[str, ...] = field(default=(), repr=False)
+    followers: tuple[int, ...] = field(default=(), repr=False)
 
     def __new__(cls, ids: Any = (), *_: Any, graph: int | str | None = None, **__: Any) -> Any:
         """Make a `GraphNodes` where a graph is named."""
@@ -217,8 +217,8 @@ class Edges(_Shown):
 
     kind: ClassVar[Kind] = EDGES
     pairs: tuple[tuple[int, int], ...]
-    facts: tuple[tuple[int, Any, int], ...] = ()
-    relations: tuple[tuple[int, int, int], ...] = ()
+    facts: tuple[tuple[int, Any, int], ...] = field(default=(), repr=False)
+    relations: tuple[tuple[int, int, int], ...] = field(default=(), repr=False)
 
     def __new__(cls, pairs: Any = (), *_: Any, graph: int | str | None = None, **__: Any) -> Any:
         """Make a `GraphEdges` where a graph is named."""
