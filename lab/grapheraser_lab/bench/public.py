@@ -116,7 +116,7 @@ def markdown(report: Mapping[str, Any]) -> str:
 
 
 def contexts(report: Mapping[str, Any]) -> str:
-    """What nodes without a label are worth to the closed form."""
+    """F1 of the closed form by the nodes without a label that take part."""
     sides = (*LESS, CLOSED)
     rows = [
         (row["dataset"], *(_spread(row["f1"][side]) for side in sides)) for row in report["rows"]

@@ -115,7 +115,7 @@ def _generated(report: Mapping[str, Any]) -> list[dict[str, Any]]:
 
 
 def _spent(seconds: Sequence[float] | None) -> str:
-    """Of the processor."""
+    """Processor time, as a cell of a table."""
     return "" if seconds is None else duration(seconds[1])
 
 

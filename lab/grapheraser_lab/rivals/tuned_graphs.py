@@ -393,7 +393,7 @@ def _stepper(
 
 @dataclass(frozen=True)
 class Found:
-    """What a network came to: how good it was on the fold held out, when, and its test score."""
+    """A trained network: its scores on the fold held out, its epochs, and its test score."""
 
     validation: tuple[float, float]
     epochs: int

@@ -230,7 +230,7 @@ class Types:
 
     @cached_property
     def rises(self) -> NDArray[np.bool_]:
-        """Whether each relation leads to a type of the same or a higher number."""
+        """A mask of the relations that lead to a type of the same or a higher number."""
         return np.array([self.index(a) <= self.index(b) for a, _, b in self.relations], dtype=bool)
 
     @property

@@ -491,7 +491,7 @@ def _of_relations(
 
 
 class _Parts(NamedTuple):
-    """What requests name, by kind; or a mask over each."""
+    """Items that requests name, by kind; or a mask over each."""
 
     nodes: NDArray[Any]
     edges: NDArray[Any]  # ``[m, 2]``

@@ -45,7 +45,7 @@ CHOICES, OF_STEP = 32, 26
 
 @dataclass(frozen=True, eq=False)
 class Case:
-    """What a case has read, by lasting numbers of entities (see `Cases`).
+    """A case and all that it has read, by lasting numbers of entities (see `Cases`).
 
     Attributes:
         step: from the head to the tail that is held out.
